@@ -33,12 +33,14 @@ class FallingTurn:
     """A turn that is to become a memory, or that is a memory by now.
 
     Attributes:
+        id: The id of the message, as it was appended.
         counted_bytes: The bytes that the turn counts in the quota of bytes.
         idle: Whether the time of the turn's window has passed.
         memory_id: The id of the memory that the turn is; empty where it is not a memory yet.
     """
 
     place: int
+    id: str
     role: str
     content: str
     said_at: int

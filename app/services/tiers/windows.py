@@ -151,10 +151,17 @@ class WindowService:
             )
             with suppress(LongTermDisabled, Unauthenticated):  # such turns can never become memories: they are dropped
                 messages = [turn.message for turn in batch]
-                await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
+                found = await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
+                await self._take_out(statements, batch, [item.id for item in found.items])
         if batch and not batch[0].idle:
             return await self._sum_up(statements, batch)
         return await self._fall(statements, batch, idle=bool(batch))
+
+    async def _take_out(self, statements: Windows, batch: Sequence[FallingTurn], ids: Sequence[str]) -> None:
+        """Let turns fall, without a summary, that were masked on their way and became other messages."""
+        others = {turn.place: id_ for turn, id_ in zip(batch, ids, strict=True) if id_ != turn.id}
+        if others:
+            await write(self._mover, statements.scope, [statements.take_out(others)], kind="upkeep")
 
     async def _sum_up(self, statements: Windows, batch: Sequence[FallingTurn]) -> bool:
         """Let the turns that are memories now fall, and write their summary in the same run of the database.

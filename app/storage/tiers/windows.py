@@ -109,6 +109,15 @@ SELECT place.value AS place, (
 FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
 WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value
 """
+_TAKE_OUT = f"""
+DELETE FROM working_turn AS turn
+WHERE {_WINDOW.format(table="turn")} AND EXISTS (
+  SELECT 1 FROM json_each(?1 -> 'message_ids') AS made CROSS JOIN long_term_memory AS memory
+  WHERE made.key = CAST(turn.place AS TEXT)
+    AND memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+    AND memory.message_id = made.value AND {living("memory")}
+)
+"""
 _LEFT = f"""
 SELECT count(*) AS kept FROM json_each(?1 ->> 'places') AS place CROSS JOIN working_turn AS turn
 WHERE {_WINDOW.format(table="turn")} AND turn.place = place.value
@@ -205,6 +214,10 @@ class Windows:
         made = None if summary is None else _written(summary, instead_of)
         fall = self._write(_FALL, places=given, summary=made, idle=idle)
         return [fall, self.release(), self._read(_LEFT, places=given)]
+
+    def take_out(self, message_ids: Mapping[int, str]) -> ScopedStatement:
+        """Delete turns, given by their places, that are memories now under these other ids of messages."""
+        return self._write(_TAKE_OUT, message_ids={str(place): id_ for place, id_ in message_ids.items()})
 
     def merge(self, summary: Summary, instead_of: Sequence[Summary]) -> ScopedStatement:
         """Put a summary in the place of the summaries that it sums up, if these are all there as they were."""

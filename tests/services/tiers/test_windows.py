@@ -25,7 +25,7 @@ from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.memories import memory_column, memory_rows
 from tests.support.scopes import revoke
-from tests.support.secrets import CARD
+from tests.support.secrets import CARD, TOKEN
 from tests.support.tables import rows_of
 
 
@@ -278,3 +278,19 @@ async def test_turns_of_an_instance_whose_name_looks_like_a_card_number_fall_whe
     assert state is not None
     assert (state.messages, state.fallen, state.due) == (5, 3, False)
     assert await memory_column(bench, "session_id") == [CARD] * 3
+
+
+async def test_turns_that_are_masked_on_their_way_fall_with_the_others(bench: Bench) -> None:
+    secret = f"my token is {TOKEN}"
+    await append(bench, [*said(0), NewMessage("user", secret)])
+    for _ in range(2):
+        await masking(bench).append("bot", "i", [NewMessage("user", secret), *said(*range(1, 8))], ttl_seconds=3600)
+        await ended(bench)
+        await settle_once(bench.backends)
+        await ended(bench)
+    held = await memory_column(bench, "content", by="happened_at")
+    assert [content for content in held if "token" in content] == ["my token is [token]"]
+    state = (await window(bench)).state
+    assert state is not None
+    assert (state.due, state.bytes) == (False, 100)
+    assert await numbers(bench) == [3, 4, 5, 6, 7]
