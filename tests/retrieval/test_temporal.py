@@ -155,6 +155,10 @@ def test_a_period_with_one_date_only_is_open_to_the_other_side(query: str, start
         ("June 5-9, 2023", "2023-06-05", "2023-06-10"),
         ("2021-2023", "2021-01-01", "2024-01-01"),
         ("between Monday and Wednesday", "2026-06-08", "2026-06-11"),
+        ("between January 2023 and now", "2023-01-01", "2026-06-11"),
+        ("from March until now", "2026-03-01", "2026-06-11"),
+        ("från mars 2023 till nu", "2023-03-01", "2026-06-11"),
+        ("from Monday to Friday last week", "2026-06-01", "2026-06-06"),
         ("from 5 June 2023 until 7 July 2023", "2023-06-05", "2023-07-08"),
     ],
 )
@@ -196,6 +200,20 @@ def test_days_without_a_year_are_the_latest_that_have_begun(query: str, start: s
 def test_a_part_of_the_year_behind_its_year_is_of_that_year(query: str, start: str, end: str) -> None:
     (period,) = periods(query, WEDNESDAY)
     assert (period.start, period.end, period.earlier) == (ms(start), ms(end), ())
+
+
+@pytest.mark.parametrize(
+    ("query", "starts"),
+    [
+        ("on Monday last week", ["2026-06-01"]),
+        ("since Friday last week", ["2026-06-05"]),
+        ("on Monday, Tuesday and Friday two weeks ago", ["2026-05-25", "2026-05-26", "2026-05-29"]),
+        ("on Friday next week", ["2026-06-19"]),
+        ("on Sunday the week before last", ["2026-05-31"]),
+    ],
+)
+def test_a_day_before_its_week_is_of_that_week(query: str, starts: list[str]) -> None:
+    assert [period.start for period in periods(query, WEDNESDAY)] == list(map(ms, starts))
 
 
 @pytest.mark.parametrize(
@@ -263,6 +281,7 @@ def test_other_languages_common_expressions_are_read(query: str, start: str, end
         "RFC2023 v2023.1 #2023 $2023 2023€ 2,023 2023.1 CVE-2023-1234 COVID-2023 a@2023",
         "room 2023, port 2024 and 2000 words",
         "the next day and the last time",
+        "what I know until now, and what is on now",
         "10.0.0.1 at 12:30, 3/4 of 100",
         "3000 - 2000 is more than model-2000",
         "which language should bills be in?",

@@ -10,7 +10,7 @@ from dateutil.relativedelta import relativedelta, weekday
 from app.language.dates import time_words
 from app.language.dates.interval import Interval
 
-RELATIVE = frozenset(("which", "before_last", "ago", "exact", "rolling", "fixed", "unspaced"))
+RELATIVE = frozenset(("which", "before_last", "ago", "exact", "rolling", "now", "fixed", "unspaced"))
 """The kinds of expressions that are counted from a day. A bare "Friday" is not: it may be the last or the next."""
 
 _STEP = {
@@ -178,7 +178,10 @@ def _relative(kind: str, words: list[str], day: date) -> Interval:
             _, most, unit = _count(words[1:])
             far = day + _STEP[unit] * (most if words[0] in time_words.AHEAD else -most)
             return _from_to(min(far, day), max(far, day))
-    unit, shift = time_words.UNSPACED[words[0]] if kind == "unspaced" else time_words.FIXED[" ".join(words)]
+        case "unspaced":
+            unit, shift = time_words.UNSPACED[words[0]]
+        case _:
+            unit, shift = ("day", 0) if kind == "now" else time_words.FIXED[" ".join(words)]
     return _unit(day, unit, shift)
 
 

@@ -60,6 +60,7 @@ _ATOMS = {
     "before_last": rf"(?:{_any(time_words.UNITS)}|{_WEEKDAY}){_GAP}before{_GAP}last"
     rf"(?={_GAP}{_BEHIND_LAST}(?!\w)|\s?[^\w\s]|\s?$)",
     "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago(?:{_GAP}(?:today|yesterday))?|from{_GAP}now)(?!\w)",
+    "now": rf"(?(lead){_any(lexicon.words('now'))}(?!\w)|(?!))",
     "fixed": rf"{_any(time_words.FIXED)}(?!\w)",
     "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
     "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
@@ -249,6 +250,8 @@ def _is_time(span: Span, query: str, lowered: str) -> bool:
     """Tell whether the span's words are about time here: many words are names, verbs or plain numbers too."""
     if query[span.begins] in "-\u2013" and not span.follows and (span.kind == "year" or query[span.begins + 1] != " "):
         return False  # "- 12 May 2023: rent" is an item of a list, and "3000 - 2000" a sum
+    if span.kind == "now":
+        return span.ends_range
     if _is_of_a_period(span) and _OF_A_PERIOD.match(lowered, span.ends):
         return False  # "the last Friday of the month" is one of each month
     if span.kind not in {"which", "year"} and not span.floats:

@@ -22,6 +22,8 @@ EARLIEST = (1 - _EPOCH) * _DAY
 LATEST = (_NEVER - _EPOCH) * _DAY - 1
 """The end of a period open to the future: the last millisecond of the year 9999, ms since the epoch."""
 MAX_PERIODS = 4
+_WEEK = 7
+_WEEK_KINDS = ("which", "ago", "before_last")
 _YEARS = (365, 366)
 """Days of a year."""
 _WITHIN_YEAR = ("in", "near", "en")
@@ -81,6 +83,10 @@ def _in_context(named: Sequence[Span], today: int) -> list[tuple[Span, int]]:
         behind, seen_from = found[-1] if found else (span, today)
         if found and (year := _year_of(span, behind, today)) is not None:
             found[-1] = replace(behind, starts=span.starts), year.after - 1
+        elif found and (day := _day_of_week(span, behind, today)) is not None:
+            found[-1] = day, today
+        elif found and (day := _day_of_same_week(span, behind)) is not None:
+            found.append((day, today))
         elif found and (year := _shared_year(span, behind, seen_from, today)) is not None:
             found.append((span, year.first))
         else:
@@ -95,6 +101,24 @@ def _year_of(year: Span, part: Span, today: int) -> Interval | None:
         return None
     days = year.days(today)
     return days if days is not None and days.after - days.first in _YEARS else None
+
+
+def _day_of_week(day: Span, week: Span, today: int) -> Span | None:
+    """Return the day of a week that is told right behind it: "Monday last week"."""
+    is_plain = week.kind in _WEEK_KINDS and not (week.lead or week.shift or week.part)
+    if day.kind != "weekday" or day.shift or not is_plain or week.begins - day.ends > len(" "):
+        return None
+    days = week.days(today)
+    is_week = days is not None and days.after - days.first == _WEEK
+    return replace(day, kind=week.kind, text=week.text, shift=f"{day.text} of ", ends=week.ends) if is_week else None
+
+
+def _day_of_same_week(day: Span, behind: Span) -> Span | None:
+    """Return the day of the week in which the day behind it lies: Monday of "Monday and Tuesday last week"."""
+    is_list = not behind.ends_range and behind.begins - day.ends <= _APART_IN_LIST
+    if day.kind != "weekday" or behind.kind not in _WEEK_KINDS or not (behind.shift.endswith(" of ") and is_list):
+        return None
+    return replace(day, kind=behind.kind, text=behind.text, shift=f"{day.text} of ")
 
 
 def _shared_year(span: Span, behind: Span, seen_from: int, today: int) -> Interval | None:
