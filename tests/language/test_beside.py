@@ -67,6 +67,10 @@ def test_the_ends_of_the_calendar_are_no_error(moment: int) -> None:
     assert with_days("last week and yesterday", moment).startswith("last week")
 
 
+def test_a_quarter_of_the_calendars_last_year_is_shown_with_its_ends() -> None:
+    assert with_days("this quarter", noon("9999-03-10")) == "this quarter [9999-01-01 to 9999-03-31]"
+
+
 def test_whole_months_and_years_are_shown_as_such() -> None:
     day = {text: ordinal(noon(text)) for text in ("2024-02-01", "2024-03-01", "2024-01-01", "2025-01-01", "2024-02-02")}
     assert shown((day["2024-02-01"], day["2024-03-01"])) == "2024-02"

@@ -123,7 +123,7 @@ def shown(days: tuple[int, int]) -> str:
     if first == last:
         return first.isoformat()
     if first.day == 1 and after is not None and after.day == 1:
-        if first.month == 1 and after == date(first.year + 1, 1, 1):
+        if first.month == 1 and (after.year, after.month) == (first.year + 1, 1):
             return f"{first.year:04}"
         if (after.year - first.year) * 12 + after.month - first.month == 1:
             return f"{first.year:04}-{first.month:02}"
