@@ -1,86 +1,17 @@
 """Finds the expressions of time in a query or a text, and drops those that only look like one."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from app.language import lexicon
 from app.language.dates import time_words
 from app.language.dates.interval import Interval
+from app.language.dates.time_patterns import COUNT, COUNTED, GAP, KINDS, MONTH, OF_COUNT, SPAN, any_of
 from app.language.dates.time_readings import RELATIVE, read, yearly
 
 _MAX_CANDIDATES = 40
-
-
-def _any(names: Iterable[str]) -> str:
-    """Return a pattern for the longest of the names: a tree of their letters, as a plain list takes thrice the time."""
-    tails: dict[str, set[str]] = {}
-    for name in names:
-        tails.setdefault(name[:1], set()).add(name[1:])
-    branches = [
-        re.escape(head) + (_any(tails[head]) if tails[head] != {""} else "") for head in sorted(tails, reverse=True)
-    ]
-    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
-
-
-# Every gap and every repetition is bounded, and each alternative begins with another word: no text makes it backtrack.
-_GAP = r"\s{1,2}"
-# A hyphen may stand right before a number only behind a part, as in "mid-2023", or behind a year, as between two dates.
-_ALONE = r"(?(part)|(?:(?<=\d{4}-)|(?<![\w$€£¥#@&.,:/\\+*=^~-])))"
-_END = r"(?![\w%$€£°]|[-/.,:]\d)"
-_MONTH = _any(time_words.MONTHS) + r"(?!\w)\.?"
-_DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
-_WHICH, _UNIT, _NUMBER = (
-    _any(time_words.WHICH),
-    _any(time_words.UNITS) + "s?",
-    rf"(?:\d{{1,3}}|{_any(number for number in time_words.NUMBERS if number)})",
-)
-_WEEKDAY, _SEASON = _any(time_words.WEEKDAYS), _any(time_words.SEASONS)
-_YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
-# Behind a month the year may go on with a mark: "winter 2023/24", "12 March 2023-15 March 2023".
-_OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|del?){_GAP}(?:the{_GAP})?)?(?:[12]\d{{3}}(?![\w%$€£°]|[.,:]\d)|{_YEAR}))"
-_ORDINAL_QUARTER = rf"{_any(time_words.ORDINALS)}{_GAP}quarter(?!\w)"
-_BEHIND_LAST = _any(lexicon.words("beside") | lexicon.words("speaking"))
-"""Words behind "the week before last": in "the week before last Easter" the week is another."""
-_ATOMS = {
-    "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}(?:z|[-+]\d\d:\d\d)?)?{_END}",
-    "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
-    "years": rf"{_ALONE}(?:19|20)\d\d\s?[-\u2013]\s?(?:19|20)\d\d{_END}",
-    "days": rf"{_ALONE}{_DAY}\s?(?:[-\u2013]|to|and)\s?{_DAY}{_GAP}(?:of{_GAP})?{_MONTH}{_OF_YEAR}?"
-    rf"|{_MONTH}{_GAP}{_DAY}\s?(?:[-\u2013]|to|and)\s?{_DAY}{_END}{_OF_YEAR}?",
-    "day": rf"{_ALONE}{_DAY}{_GAP}(?:(?:of|de){_GAP})?{_MONTH}{_OF_YEAR}?"
-    rf"|{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}{_END}{_OF_YEAR}?",
-    "month": rf"{_MONTH}{_OF_YEAR}?",
-    "quarter": rf"q[1-4](?!\w)(?:[-/ ]?{_YEAR}|{_OF_YEAR})?|{_ALONE}(?:19|20)\d\d[- ]?q[1-4](?!\w)"
-    rf"|{_ORDINAL_QUARTER}{_OF_YEAR}?|last{_GAP}quarter{_OF_YEAR}",
-    "rolling": rf"(?:last|past|previous|next|coming){_GAP}{_NUMBER}{_GAP}{_UNIT}(?!\w)|past{_GAP}{_UNIT}(?!\w)",
-    "which": rf"{_WHICH}{_GAP}(?:{_any(time_words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(time_words.MONTHS)})(?!\w)",
-    "season": rf"{_SEASON}(?!\w){_OF_YEAR}?",
-    "before_last": rf"(?:{_any(time_words.UNITS)}|{_WEEKDAY}){_GAP}before{_GAP}last"
-    rf"(?={_GAP}{_BEHIND_LAST}(?!\w)|\s?[^\w\s]|\s?$)",
-    "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago(?:{_GAP}(?:today|yesterday))?|from{_GAP}now)(?!\w)",
-    "now": rf"(?(lead){_any(lexicon.words('now'))}(?!\w)|(?!))",
-    "fixed": rf"{_any(time_words.FIXED)}(?!\w)",
-    "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
-    "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
-    "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{_any(time_words.COUNTED)})\b)",
-}
-_SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
-_PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
-_PART_UNIT = _any(name for name, unit in time_words.UNITS.items() if unit != "quarter") + "s?"
-_PART += rf"|(?:{_any(time_words.ORDINALS)}|last){_GAP}"
-_PART += rf"(?:half|{_WEEKDAY}|(?:{_NUMBER}{_GAP})?{_PART_UNIT}){_GAP}of{_GAP}"
-_LEAD = rf"(?:{_any(lead for lead in time_words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
-_SPAN = (
-    rf"(?P<unspaced>{_any(time_words.UNSPACED)})"
-    r"|(?<!\d)(?P<cjk>\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)"
-    rf"|(?:(?<!\w)|(?=[-\u2013]))(?P<lead>{_LEAD})?(?P<the>(?:the|that|der|dem){_GAP}'?)?(?P<shift>{_SHIFT})?"
-    rf"(?P<part>(?:{_PART})(?:the{_GAP})?)?"
-    f"(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _ATOMS.items())})"
-    rf"(?P<onwards>{_GAP}onwards?(?!\w))?"
-)
-"""The pattern of an expression of time."""
 _WORD = re.compile(r"\w+")
 _CUE_WORDS = frozenset({
     *time_words.MONTHS, *time_words.WEEKDAYS, *time_words.SEASONS,
@@ -93,27 +24,18 @@ _CUE = re.compile(
 )
 # Other scripts' digits, and the one capital that becomes two letters when made small: places in the text must stay.
 _PLAIN = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0xFF10) for n in range(10)} | {0x130: "i"}
-_TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{_MONTH}")
+_TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{MONTH}")
 _OF_A_PERIOD = re.compile(
-    rf"{_GAP}(?:of|in|im|des|jed\w{{1,2}}|i|varje){_GAP}(?:(?:the|a|each|every|any|den|varje){_GAP})?"
-    rf"(?:{_any(name for name, unit in time_words.UNITS.items() if unit in time_words.LONG)}\w{{0,2}}"
-    rf"|{_any(time_words.MONTHS)}(?!\w))"
+    rf"{GAP}(?:of|in|im|des|jed\w{{1,2}}|i|varje){GAP}(?:(?:the|a|each|every|any|den|varje){GAP})?"
+    rf"(?:{any_of(name for name, unit in time_words.UNITS.items() if unit in time_words.LONG)}\w{{0,2}}"
+    rf"|{any_of(time_words.MONTHS)}(?!\w))"
 )
 """The words behind a weekday that is told of a longer period, as "of the month"."""
-_NAMED = re.compile(rf"(?:^|\s){_any(time_words.NUMBERED)}\s$")
+_NAMED = re.compile(rf"(?:^|\s){any_of(time_words.NUMBERED)}\s$")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
-_MONTH_NAME = re.compile(rf"(?<!\w){_any(time_words.MONTHS)}(?!\w)")
+_MONTH_NAME = re.compile(rf"(?<!\w){any_of(time_words.MONTHS)}(?!\w)")
 _OPEN = frozenset({"before", "after", "since", "until"})
 _VERBS = frozenset({"may", "march"})
-_COUNT = rf"(?:\d{{1,3}}|{_any(time_words.COUNTS)}) (?:{_any(time_words.FORMS_OF_UNITS)})"
-_COUNTED = re.compile(
-    rf"(?:{_NUMBER}|{_any(time_words.COUNTS)}){_GAP}(?:{_any(time_words.FORMS_OF_UNITS)}|{_UNIT})(?!\w)"
-)
-_OF_COUNT = re.compile(
-    rf"(?<!\w)(?:(?:\d{{1,3}}|{_any(time_words.COUNTS)}){_GAP}{_any(time_words.BETWEEN_NUMBERS)}"
-    rf"|{_any(time_words.BEGINNINGS)}(?:{_GAP}{_any(time_words.BETWEEN_NUMBERS)})?){_GAP}$"
-)
-"""The words before a count that belong to it: "twenty two days ago", "half a year ago", "one or two weeks ago"."""
 _RELATIVE_TIMES = lexicon.table("relative_times")
 _IF = lexicon.words("if")
 _WHETHER = re.compile(rf"(?:{lexicon.patterns('whether')})\s$")
@@ -180,16 +102,16 @@ class Span:
 # Compiling these two takes as long as twenty requests: the first text that may have a time waits for it, no start does.
 @cache
 def _any_span() -> re.Pattern[str]:
-    return re.compile(_SPAN)
+    return re.compile(SPAN)
 
 
 @cache
 def _any_expression() -> re.Pattern[str]:
     patterns = "|".join(f"({pattern})" for pattern in _RELATIVE_TIMES)
     return re.compile(
-        rf"(?<!\w)(?:{patterns})(?!\w)".replace("COUNT", _COUNT)
-        .replace("WEEKDAY", _any(time_words.WEEKDAYS))
-        .replace(" ", _GAP)
+        rf"(?<!\w)(?:{patterns})(?!\w)".replace("COUNT", COUNT)
+        .replace("WEEKDAY", any_of(time_words.WEEKDAYS))
+        .replace(" ", GAP)
     )
 
 
@@ -231,7 +153,7 @@ def without_times(text: str) -> str:
 
 def _span(match: re.Match[str], before: Span | None) -> Span:
     parts = match.groupdict("")
-    kind = next(filter(parts.get, ("unspaced", "cjk", *_ATOMS)))
+    kind = next(filter(parts.get, ("unspaced", "cjk", *KINDS)))
     lead = "since" if parts["onwards"] else time_words.LEADS.get(parts["lead"].strip(), "")
     # A preposition that opens no time is not part of the expression.
     first = "lead" if parts["lead"] and lead in _OPEN else next(filter(parts.get, ("shift", "part", kind)))
@@ -262,9 +184,9 @@ def _is_time(span: Span, query: str, lowered: str) -> bool:
 
 def _count_before(lowered: str, starts: int) -> str:
     """Return the words before a count that belong to it: with them, no days are read of it."""
-    if _COUNTED.match(lowered, starts) is None:
+    if COUNTED.match(lowered, starts) is None:
         return ""
-    before = _OF_COUNT.search(lowered[max(starts - _LONGEST_COUNT, 0) : starts])
+    before = OF_COUNT.search(lowered[max(starts - _LONGEST_COUNT, 0) : starts])
     return before[0] if before else ""
 
 
