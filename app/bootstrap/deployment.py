@@ -25,11 +25,16 @@ from app.bootstrap.models import build_embedder
 from app.observability.metrics import Metrics
 from app.ports.object_store import ObjectStore
 from app.settings import Settings
+from app.settings.embedding import NO_PREFIX
 
 _CARRIED = (
     "embedder",
     "embedding_model",
     "embedding_dimensions",
+    "embedding_query_prefix",
+    "embedding_document_prefix",
+    "openai_base_url",
+    "local_model_dir",
     "r2_access_key_id",
     "r2_secret_access_key",
     "r2_endpoint",
@@ -143,7 +148,7 @@ def _carried(settings: Settings) -> dict[str, str]:
     """Return the settings that the service is to have as the command has them, as a file has them."""
     given = {name: getattr(settings, name) for name in _CARRIED if name in settings.model_fields_set}
     filterable = ",".join(f"{key}:{kind}" for key, kind in settings.filterable_metadata.items())
-    carried = {name.upper(): str(value) for name, value in given.items() if value is not None}
+    carried = {name.upper(): str(value) or NO_PREFIX for name, value in given.items() if value is not None}
     account = {"CLOUDFLARE_ACCOUNT_ID": settings.cloudflare_account_id or ""}
     return {**account, **carried, **({"FILTERABLE_METADATA": filterable} if filterable else {})}
 

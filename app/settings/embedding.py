@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field, field_validator
 from app.settings.forms import BaseUrl, Key
 
 _PREFIX_CHARACTERS = 200
-_NO_PREFIX = "off"
+NO_PREFIX = "off"
+"""The value that stands for no prefix: a variable that is empty counts as one that is not set."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -67,4 +68,4 @@ class EmbeddingSettings(BaseModel):
         """Take ``off`` for no prefix: a variable that is empty counts as one that is not set."""
         if value is not None and _NO_TEXT.search(value):
             raise ValueError("must be text without NUL")
-        return "" if value == _NO_PREFIX else value
+        return "" if value == NO_PREFIX else value

@@ -12,7 +12,7 @@ from dotenv import dotenv_values
 
 from app.adapters.cloudflare.account import Placement
 from app.adapters.cloudflare.deployment.deploying import DeploymentOutcome
-from app.adapters.cloudflare.deployment.plan import DeploymentPlan
+from app.adapters.cloudflare.deployment.plan import SETTING, DeploymentPlan
 from app.adapters.cloudflare.deployment.steps import DeploymentStep, StepStatus, in_state
 from app.bootstrap import DeploymentOptions, build_deployment, build_destruction
 from app.domain.errors import ConfigurationError
@@ -223,7 +223,8 @@ def _answer(settings: Settings, plan: DeploymentPlan, outcome: DeploymentOutcome
         else:
             said = "Nothing was changed. Run again with --yes to do this, or with --dry-run to look only."
         return CommandAnswer(data, f"\n{said}", [_RIGHTS, *notes])
-    commands = _commands(settings, outcome, plan.wanted.name, path)
+    own = [step.name for step in left if step.part == SETTING]
+    commands = _commands(settings, outcome, plan.wanted.name, path, own)
     data |= {"database_id": outcome.database_id, "index": outcome.index, "by_edge": outcome.by_edge}
     whole = "\n".join(f"{title}:\n  {line}" for title, line in commands.items())
     remaining = "".join(f"\nLeft to you: {step}" for step in left)
@@ -231,10 +232,15 @@ def _answer(settings: Settings, plan: DeploymentPlan, outcome: DeploymentOutcome
     return CommandAnswer(data | {"commands": commands}, f"{text}the service.{remaining}\n\n{whole}", notes)
 
 
-def _commands(settings: Settings, outcome: DeploymentOutcome, name: str, path: Path) -> dict[str, str]:
-    """Return the lines that start the service, by what they are for. None of them holds a secret."""
+def _commands(
+    settings: Settings, outcome: DeploymentOutcome, name: str, path: Path, own: Sequence[str]
+) -> dict[str, str]:
+    """Return the lines that start the service, by what they are for. None of them holds a secret.
+
+    ``own`` are the settings that the file cannot hold.
+    """
     file = shlex.quote(str(path))
-    passed = [key.upper() for key in _PASSED if getattr(settings, key)]
+    passed = [*own, *(key.upper() for key in _PASSED if getattr(settings, key))]
     passed += [] if outcome.by_edge else ["CLOUDFLARE_API_TOKEN"]
     envs = "".join(f" --env {key}" for key in passed)
     configured = f"wrangler.{name}.jsonc"

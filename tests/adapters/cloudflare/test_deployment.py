@@ -252,6 +252,21 @@ def test_the_printed_lines_hold_for_a_container_too(deploying: Deploying, tmp_pa
     assert "wrangler secret put AUTH_SECRETS" in (tmp_path / "called").read_text("utf-8")
 
 
+def test_what_decides_how_texts_are_embedded_is_in_the_file_too(deploying: Deploying) -> None:
+    prefixes = {"EMBEDDING_DOCUMENT_PREFIX": "passage:", "EMBEDDING_QUERY_PREFIX": "off"}
+    given = {**prefixes, "OPENAI_BASE_URL": "https://models.example/v1"}
+    assert deploying.run("--yes", **given).exit_code == 0
+    assert given.items() <= deploying.kept.items()
+
+
+def test_a_setting_that_the_file_cannot_hold_is_left_to_the_operator(deploying: Deploying) -> None:
+    done = deploying.run("--yes", EMBEDDING_DOCUMENT_PREFIX="passage: ")
+    assert done.exit_code == 3, done.output
+    assert "Left to you: left to you           setting EMBEDDING_DOCUMENT_PREFIX" in done.output
+    assert "--env EMBEDDING_DOCUMENT_PREFIX" in done.output
+    assert "EMBEDDING_DOCUMENT_PREFIX" not in deploying.kept
+
+
 def test_another_metadata_key_is_added_to_an_empty_index(deploying: Deploying) -> None:
     deploying.run("--yes")
     assert deploying.run("--yes", FILTERABLE_METADATA="project:string").exit_code == 0

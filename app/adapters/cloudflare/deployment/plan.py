@@ -11,6 +11,8 @@ from app.adapters.cloudflare.deployment.resources import DeploymentSpec, EdgeSpe
 from app.adapters.cloudflare.deployment.secrets import AUTH, DeploymentSecrets, SettingsFile, r2_secret, writable
 from app.adapters.cloudflare.deployment.steps import DeploymentStep, StepStatus
 
+SETTING = "setting"
+"""What a step is about that concerns a setting which the file cannot hold."""
 _FOREIGN = "It is there, and this deployment did not make it"
 _ANOTHER_NAME = "Choose another --name, or delete it if nobody needs it"
 
@@ -31,6 +33,7 @@ class DeploymentPlan:
         return [
             self._auth(),
             *self._file(),
+            *self._settings(),
             self._database(),
             *self._index(),
             *([self._bucket()] if self.wanted.blobs else []),
@@ -100,6 +103,14 @@ class DeploymentPlan:
             detail = "It holds the account's API token, in whose place the service's settings have the Worker's secret"
             cure = "Keep the token in another file, or in the environment, and name a new file with --write-env"
             yield DeploymentStep("settings file", self.file.path, StepStatus.BLOCKED, detail, cure)
+
+    def _settings(self) -> Iterator[DeploymentStep]:
+        """Leave to the operator what the file cannot hold: docker, a shell and the service read quotes differently."""
+        for name in sorted(self.file.account.keys() - writable(self.file.account).keys()):
+            cure = "Give it to the service as you give it to this command"
+            yield DeploymentStep(
+                SETTING, name, StepStatus.LEFT, f"Its characters cannot stand in {self.file.path}", cure
+            )
 
     def _database(self) -> DeploymentStep:
         part, name, found = "D1 database", self.wanted.name, self.found
