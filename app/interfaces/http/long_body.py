@@ -64,7 +64,8 @@ async def members(request: Request, long: str) -> AsyncIterator[Member]:
     while more:
         name = await text.name()
         if name in names or len(names) == _MAX_MEMBERS:
-            raise refused([FieldError(name[:64], "is given more than once, or is one of too many fields")])
+            named = name[:64].encode(errors="replace").decode()  # of lone surrogates no answer can be made
+            raise refused([FieldError(named, "is given more than once, or is one of too many fields")])
         names.add(name)
         await text.expect(":")
         if name == long and await text.peek() == "[":

@@ -160,6 +160,11 @@ async def test_a_field_that_comes_twice_is_refused(service: Service) -> None:
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"messages"}
 
 
+async def test_a_field_that_comes_twice_is_refused_though_its_name_cannot_be_written_out(service: Service) -> None:
+    answer = await send(service, b'{"\\ud800x": 1, "\\ud800x": 2, "messages": []}')
+    assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"?x"}
+
+
 async def test_blanks_between_parts_and_escapes_are_read(service: Service) -> None:
     body = '\n { "session_id" : "s" ,\t"messages":[ {"role":"user","content":"\\u00e9t\\u00e9 \\ud83d\\ude00"} ] }  '
     assert (await send(service, body.encode())).json()["stored"] == 1
