@@ -112,12 +112,15 @@ async def _apart(work: IngestionWork, messages: Sequence[Staged]) -> list[Staged
 
 
 def _clashing(messages: Sequence[Staged]) -> list[int]:
-    """Return the numbers of the messages whose words and moment another message's memory has."""
-    return [
-        number
-        for number, staged_message in enumerate(messages)
-        if staged_message.held is not None and staged_message.held.held_by not in {None, staged_message.message.id}
-    ]
+    """Return the numbers of the messages whose words and moment another message has, as a memory or before them."""
+    first: dict[str, str] = {}
+    clashing = []
+    for number, staged_message in enumerate(messages):
+        message, held = staged_message.message, staged_message.held
+        holder = message.id if held is None or held.held_by is None else held.held_by
+        if first.setdefault(message.content_hash, holder) != message.id:
+            clashing.append(number)
+    return clashing
 
 
 async def _written(work: IngestionWork, messages: Sequence[Staged], leaving: int) -> int:

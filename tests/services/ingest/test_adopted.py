@@ -19,6 +19,7 @@ from app.services.ingest.messages import Taken, Taking
 from app.storage.ingestions import Ingestion
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on, with_changed
+from tests.support.memories import memory_rows
 from tests.support.tables import Not, delete_rows, rows_of
 
 TURNS = [NewMessage("user", f"Turn {number} of the budget", 1000 + number) for number in range(20)]
@@ -127,6 +128,16 @@ async def test_what_another_failed_to_write_is_written_by_whoever_brought_it_too
     lease_ends(bench)
     assert statuses(await second) == ["stored"] * 3
     assert await bench.memories() == 3
+
+
+async def test_two_who_said_the_same_at_the_same_moment_stay_apart_where_one_of_them_is_taken_over(bench: Bench) -> None:
+    both = [NewMessage("assistant", "Good morning", 1000), NewMessage("user", "Good morning", 1000)]
+    await staged(bench, both[1:])
+    lease_ends(bench)
+    answer = await ingester(bench).ingest("bot", both, "s")
+    assert statuses(answer) == ["stored"] * 2
+    held = {row["message_id"]: row["metadata"] for row in await memory_rows(bench, "message_id, metadata", by="id")}
+    assert held == {answer.items[0].id: '{"speaker":"assistant"}', answer.items[1].id: "{}"}
 
 
 async def test_what_is_said_twice_waits_twice(bench: Bench) -> None:
