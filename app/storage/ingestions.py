@@ -100,7 +100,8 @@ WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.staged_at IS NOT NU
   AND NOT EXISTS (
     SELECT 1 FROM ingestion AS other
     WHERE {_SCOPE.format(table="other")} AND other.session_id = ?1 ->> 'session_id' AND other.finished_at IS NULL
-      AND other.lease_holder <> ?1 ->> 'holder' AND {holds("other.lease_expires_at")} AND {_BRINGS_MESSAGES}
+      AND other.lease_holder <> ?1 ->> 'holder' AND {holds("other.lease_expires_at")}
+      AND (other.id = ?1 ->> 'id' OR {_BRINGS_MESSAGES})
   )
 RETURNING id
 """

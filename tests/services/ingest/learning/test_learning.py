@@ -34,6 +34,14 @@ async def test_the_messages_are_answered_for_before_anything_is_learned(tmp_path
         assert await made.texts() == ["The user moved to Oslo"]
 
 
+async def test_while_one_process_learns_no_other_asks_the_model_the_same(tmp_path: Path) -> None:
+    async with scene(tmp_path, ScriptedModel(seconds=0.3)) as made:
+        ingestion = await made.ingest(user("I moved to Oslo"))
+        assert not await made.ingester.resume("bot", "s", str(ingestion.id))
+        await made.report(ingestion)
+        assert made.model.calls == {"extract": 1, "verify": 1, "classify": 1}
+
+
 async def test_what_its_messages_do_not_say_is_dropped_and_shown_with_what_is_missing(tmp_path: Path) -> None:
     lies = [memory("The user pays 4711 dollars", 1), memory("The user moved to Oslo", 1)]
     async with scene(tmp_path, ScriptedModel({"extract": lambda _: {"memories": lies}})) as made:
