@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from app.domain.author import Author, WriteChannel
 from app.domain.claim import MemoryType
 from app.domain.learned import PassKind
 from app.domain.memory import Scope
@@ -69,7 +70,7 @@ UPDATE ingestion SET finished_at = NULL, learns = 1, lease_holder = ?1 ->> 'hold
   lease_expires_at = {NOW} + {lease_rule.LEASE_MS}
 WHERE {_INGESTION} AND ingestion.finished_at IS NOT NULL AND ingestion.failure IS NOT '{ENDED_BY_UNDO}'
   AND {_FAILED} AND {IS_ROOM}
-RETURNING id
+RETURNING written_by, written_through, issued_at, speakers
 """
 _REOPENED = f"""
 EXISTS (
@@ -87,6 +88,14 @@ UPDATE proposal SET state = iif(proposal.type IS NULL, 'proposed', 'verified'),
   corrected_from = iif(proposal.type IS NULL, NULL, proposal.corrected_from), reason = NULL
 WHERE {_PROPOSALS} AND proposal.state = 'failed' AND {_REOPENED}
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    written_by: str | None
+    written_through: WriteChannel
+    issued_at: int | None
+    speakers: Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +160,18 @@ def learning_report(results: Sequence[Sequence[Row]]) -> LearningReport:
 
 
 def retry(scope: Scope, ingestion_id: str, holder: str) -> list[ScopedStatement]:
-    """Begin failed passes and proposals of a finished ingestion again; the first statement returns a row if it does."""
+    """Begin failed passes and proposals of a finished ingestion again.
+
+    The first statement returns a row for ``author_of`` if it does.
+    """
     return [
         ScopedStatement.write(scope, sql, repeatable=True, id=ingestion_id, holder=holder)
         for sql in (_REOPEN, _PASSES_AGAIN, _PROPOSALS_AGAIN)
     ]
+
+
+def author_of(row: Row) -> Author:
+    """Return the author who sent an ingestion that ``retry`` has begun again."""
+    signed = read_row(_Signed, row)
+    speakers = None if signed.speakers is None else frozenset(signed.speakers)
+    return Author(signed.written_by, signed.written_through, signed.issued_at, speakers=speakers)

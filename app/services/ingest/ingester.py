@@ -22,7 +22,7 @@ from app.services.ingest.operation import Attempt, Operation
 from app.services.ingest.work import IngestionWork
 from app.services.tenant.backends import TenantBackends
 from app.storage.ingestions import Ingestion, ingestion, newest, read, state
-from app.storage.learning_report import LearningReport, learning_report, report, retry
+from app.storage.learning_report import LearningReport, author_of, learning_report, report, retry
 from app.storage.messages import written
 
 _INTERRUPTED = "unavailable"
@@ -134,8 +134,8 @@ class Ingester:
     async def retry(self, agent_id: str, ingestion_id: str) -> Ingestion:
         """Begin the failed learning of an ingestion again, and return the ingestion, which goes on after this call.
 
-        Where nothing has failed, or the undo of its run has ended the ingestion, nothing is done. Messages that could
-        not be stored have to be sent again.
+        The memories are of the author who sent the messages. Where nothing has failed, or the undo of its run has ended
+        the ingestion, nothing is done. Messages that could not be stored have to be sent again.
 
         Raises:
             NotFound: there is no such ingestion.
@@ -156,6 +156,7 @@ class Ingester:
             [*retry(scope, ingestion_id, work.holder), work.own.read()]
         )
         if begun:
+            work.backends = replace(self._backends, author=author_of(begun[0]))
             self._backends.background.start(Operation(work, claimed=True).run(), name="ingestion")
         elif not rows:
             raise NotFound("There is no such operation.")

@@ -130,7 +130,9 @@ async def test_what_another_failed_to_write_is_written_by_whoever_brought_it_too
     assert await bench.memories() == 3
 
 
-async def test_two_who_said_the_same_at_the_same_moment_stay_apart_where_one_of_them_is_taken_over(bench: Bench) -> None:
+async def test_two_who_said_the_same_at_the_same_moment_stay_apart_where_one_of_them_is_taken_over(
+    bench: Bench,
+) -> None:
     both = [NewMessage("assistant", "Good morning", 1000), NewMessage("user", "Good morning", 1000)]
     await staged(bench, both[1:])
     lease_ends(bench)

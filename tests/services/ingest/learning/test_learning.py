@@ -3,10 +3,22 @@
 from functools import partial
 from pathlib import Path
 
+from app.domain.author import Author
+from app.domain.errors import QuotaExhausted
 from app.domain.messages import NewMessage
+from app.services.ingest.ingester import Ingester
 from tests.services.ingest.learning.scenes import DAY, SAID_AT, scene, user
 from tests.support.memories import memory_rows
-from tests.support.scripted_model import ScriptedModel, classes, lines_of, memories_of, memory, topics_of, verify
+from tests.support.scripted_model import (
+    ScriptedModel,
+    classes,
+    failing,
+    lines_of,
+    memories_of,
+    memory,
+    topics_of,
+    verify,
+)
 from tests.support.tables import ANY
 
 
@@ -174,3 +186,21 @@ async def test_proposals_are_verified_twenty_at_a_time_with_the_lines_that_they_
         report = await made.learned(user(*(f"I like number{number}" for number in range(25))))
         assert seen == [20, 5]
         assert report.counts.proposals == {"learned": 25}
+
+
+async def test_what_a_retry_learns_is_of_who_sent_the_messages_and_not_of_who_retries(tmp_path: Path) -> None:
+    homes = partial(classes, {"Rome": "user_home", "Oslo": "user_home"})
+    ann = Author("anns", "http", speakers=frozenset({"ann"}))
+    async with scene(tmp_path, ScriptedModel({"classify": homes})) as made:
+        await made.learned(user("I am glad about my flat in Rome"), "first")
+        made.model.answers = {"extract": failing(QuotaExhausted("No credit is left."))}
+        oslo = user("I am glad about my flat in Oslo", at=SAID_AT + DAY)
+        sent = await Ingester(made.of_tenant(ann)).ingest("bot", oslo)
+        await made.ended(sent)
+        made.model.answers = {"classify": homes}
+        await made.ingester.retry("bot", str(sent.id))
+        (learned,) = (await made.report(sent)).told["learned"]
+        assert learned.supersedes == []
+        assert await made.texts(superseded_at=ANY) == []
+        rows = await memory_rows(made.bench, "written_by, speakers", by="id", id=learned.memory_id)
+        assert [(row["written_by"], row["speakers"]) for row in rows] == [("anns", '["ann"]')]
