@@ -68,8 +68,10 @@ async def work_off(
 ) -> int:
     """Do the next work that is due, four pieces at once, and return how many pieces were finished.
 
+    No piece goes on after this has returned or raised.
+
     Raises:
-        MemoryGatewayError: the database does not answer, or the work of a piece fails.
+        MemoryGatewayError: the database does not answer, or the work of a piece has failed; the others were done.
     """
     turns = asyncio.Semaphore(_AT_ONCE)
 
@@ -77,7 +79,11 @@ async def work_off(
         async with turns:
             return bool(await _unless_moved(work(one)))
 
-    return sum(await asyncio.gather(*map(take, read(await _read(backends, due)))))
+    pieces = map(take, read(await _read(backends, due)))
+    outcomes = await asyncio.gather(*pieces, return_exceptions=True)
+    if failures := [outcome for outcome in outcomes if isinstance(outcome, BaseException)]:
+        raise failures[0]
+    return outcomes.count(True)
 
 
 async def _read(backends: Backends, statement: Statement) -> list[Row]:

@@ -3,11 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from app.domain.errors import DatabaseUnavailable
+from app.runtime.over_tenants import work_off
 from app.runtime.periodic import PeriodicWork, stop
+from app.storage.system.directory import READ_NOW
+from tests.support.service import serving
 
 _LONG = 3600.0
 
@@ -99,3 +104,21 @@ async def test_what_one_task_has_failed_with_before_it_is_stopped_keeps_no_other
         await stop(tasks)
     assert [task.done() for task in tasks] == [True, True]
     assert [line["event"] for line in logs] == ["background_failed"]
+
+
+async def test_where_a_piece_of_work_fails_the_others_are_done_before_that_is_told(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    async def work(piece: str) -> bool:
+        if piece == "away":
+            raise DatabaseUnavailable("It is away.")
+        await asyncio.sleep(0.01)
+        done.append(piece)
+        return True
+
+    async with serving(tmp_path) as service:
+        backends = service.runtime.backends
+        with pytest.raises(DatabaseUnavailable):
+            await work_off(backends, READ_NOW, lambda _: ["away", "one", "two"], work)
+        assert done == ["one", "two"]
+        assert await work_off(backends, READ_NOW, lambda _: ["three"], work) == 1
