@@ -1,6 +1,7 @@
 """What was said is kept while the service is away, delivered later in its order, and stored once."""
 
 import asyncio
+import fcntl
 import json
 import stat
 from collections.abc import AsyncIterator
@@ -270,6 +271,19 @@ async def test_a_harness_is_told_when_its_messages_could_not_be_kept(pinned: Pin
     done = await run(said(("user", "one")), pinned, "session-end")
     assert done.returncode == 1
     assert "nobody else can read" in done.stderr
+
+
+async def test_a_harness_is_told_when_its_messages_could_not_be_kept_in_time(pinned: Pinned) -> None:
+    away = pinned.but(url=NOWHERE)
+    kept = await run(said(("user", "one")), away, "session-end")
+    assert (kept.returncode, len(pinned.spooled)) == (0, 1)
+    with (pinned.state / "spool" / "lock").open("wb") as held_by_another:
+        fcntl.flock(held_by_another, fcntl.LOCK_EX)
+        done = await run(said(("user", "two")), away, "session-end")
+        ended = await run(event("SessionEnd", messages=[{"role": "user", "content": "two"}]), away)
+    assert (done.returncode, len(pinned.spooled)) == (1, 1)
+    assert "there was no more time" in done.stderr
+    assert ended.returncode == 0, "Claude Code goes on"
 
 
 async def test_what_is_no_message_of_the_user_or_the_assistant_is_passed_over(pinned: Pinned, service: Service) -> None:
