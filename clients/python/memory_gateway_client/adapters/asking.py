@@ -37,8 +37,13 @@ class Asking:
         self._strict = strict
         self._away = False
 
-    async def ask(self, call: Callable[[Client], T | Coroutine[Any, Any, T]]) -> T | MemoryGatewayError:
-        """Return what is answered, or why there is no answer.
+    async def ask(
+        self,
+        call: Callable[[Client], T | Coroutine[Any, Any, T]],
+        *,
+        failure: Callable[[T], MemoryGatewayError | None] = lambda _: None,
+    ) -> T | MemoryGatewayError:
+        """Return what is answered, or why there is no answer; ``failure`` returns the error that an answer tells of.
 
         Raises:
             MemoryGatewayError: there is no answer, and the user has asked for that to be raised.
@@ -52,6 +57,8 @@ class Asking:
                 answer = await answer
         except MemoryGatewayError as error:
             return self._failed(error)
+        if (told := failure(answer)) is not None:
+            return self._failed(told)
         self._away = False
         return answer
 

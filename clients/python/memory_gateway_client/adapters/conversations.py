@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from memory_gateway_client import MemoryGatewayError
+from memory_gateway_client import Ingested, MemoryGatewayError, QuotaExceeded, Unavailable
 from memory_gateway_client.adapters.asking import Asking
 from memory_gateway_client.adapters.texts import pieces
 
@@ -46,7 +46,9 @@ async def remember(
 async def _ingest(
     asking: Asking, messages: Sequence[dict[str, Any]], agent_id: str, session_id: str
 ) -> MemoryGatewayError | None:
-    answer = await asking.ask(lambda client: client.ingest(messages, agent_id=agent_id, session_id=session_id))
+    answer = await asking.ask(
+        lambda client: client.ingest(messages, agent_id=agent_id, session_id=session_id), failure=_not_stored
+    )
     if not isinstance(answer, MemoryGatewayError):
         return None
     refused = {int(number) for error in answer.errors for number in _NAMED.findall(error.field)}
@@ -54,6 +56,15 @@ async def _ingest(
     if len(left) == len(messages):
         return answer
     return await _ingest(asking, left, agent_id, session_id) if left else None
+
+
+def _not_stored(answer: Ingested) -> MemoryGatewayError | None:
+    """Return the error of a request of which the service has stored only a part; None: it has, or will store, all."""
+    if not answer.failed:
+        return None
+    code = next((each.code for each in answer.messages if each.status == "failed" and each.code), None)
+    kind = QuotaExceeded if code == QuotaExceeded.code else Unavailable
+    return kind(f"{answer.failed} of {len(answer.messages)} messages were not stored.", code=code)
 
 
 def _requests(said: Iterable[Said]) -> Iterator[list[dict[str, Any]]]:
