@@ -107,6 +107,25 @@ async def test_what_has_failed_is_sent_again_and_is_there_once(buffered: Any) ->
     assert len(buffer) == 0
 
 
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (lambda: httpx.Response(200, html="<h1>Log in to the hotel's network</h1>"), "answer_not_understood"),
+        (lambda: httpx.Response(404, html="<h1>nginx</h1>"), "answer_not_understood"),
+        (lambda: problem(401, "unauthenticated"), "unauthenticated"),
+        (lambda: problem(500, "internal_error"), "internal_error"),
+        (lambda: httpx.Response(429, headers={"Retry-After": "1"}), "rate_limited"),
+    ],
+)
+async def test_what_tells_nothing_of_the_episodes_lets_them_wait_on(
+    buffered: Any, answer: Callable[[], httpx.Response], error: str
+) -> None:
+    gateway = Gateway([answer])
+    buffer, errors = await buffered(gateway, "a", "b", flushes=2)
+    assert [each.code for each in errors] == [error]
+    assert (sorted(gateway.held.values()), buffer.refused, len(buffer)) == (["a", "b"], [], 0)
+
+
 async def test_one_that_is_refused_for_good_stops_no_other(buffered: Any) -> None:
     gateway = Gateway(bad="b")
     buffer, errors = await buffered(gateway, "a", "b", "c")

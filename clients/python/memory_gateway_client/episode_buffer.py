@@ -9,7 +9,14 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from memory_gateway_client.client import AsyncMemoryClient, MemoryClient
-from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError, QuotaExceeded, Unavailable
+from memory_gateway_client.errors import (
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    MemoryGatewayError,
+    NotFound,
+    QuotaExceeded,
+)
 from memory_gateway_client.ulids import new_ulid
 
 MAX_BATCH = 100
@@ -18,6 +25,9 @@ MAX_BATCH_BYTES = 200_000
 """Of one request, which the service bounds at 256 KiB."""
 MAX_WAITING = 10_000
 """Episodes that wait: beyond it the oldest are dropped."""
+
+_REFUSALS = (InvalidRequest, Forbidden, NotFound, Conflict, QuotaExceeded)
+"""The errors by which the service refuses episodes for good, but for limits of each minute."""
 
 
 class _Waiting:
@@ -74,9 +84,11 @@ class _Waiting:
     def failed(self, batch: Sequence[Mapping[str, Any]], error: MemoryGatewayError) -> bool:
         """Keep what may be sent again, let go of what never can; return whether to go on with the next batch now.
 
-        Where one episode of several is refused, they are sent one by one: so that it alone is let go of.
+        Where one episode of several is refused, they are sent one by one: so that it alone is let go of. What does not
+        tell of the episodes refuses none: an outage, a failure of the service, a credential that does not hold, or an
+        answer of something else on the way.
         """
-        if isinstance(error, Unavailable) or (isinstance(error, QuotaExceeded) and error.retry_after is not None):
+        if not isinstance(error, _REFUSALS) or (isinstance(error, QuotaExceeded) and error.retry_after is not None):
             return False
         if isinstance(error, InvalidRequest) and len(batch) > 1:
             self._most = 1
@@ -148,7 +160,7 @@ class EpisodeBuffer(_Buffer):
         """Send what waits.
 
         Raises:
-            MemoryGatewayError: the service cannot be reached or is full; what was not sent waits on.
+            MemoryGatewayError: the service is away, fails or takes no credential; what was not sent waits on.
         """
         with self._sending:
             while batch := self._waiting.batch():
