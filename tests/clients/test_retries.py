@@ -122,6 +122,50 @@ async def test_an_erasure_is_sent_again_only_where_it_was_never_sent(connect: Co
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mint_credential", {"agent_id": "bot"}),
+        ("delete_memories", {"dry_run": False, "confirm": 1}),
+        ("restore_archived", {"archive_id": ULID}),
+        ("agent_memory_namespace_delete", {"account_id": "a", "namespace_name": "n"}),
+        ("agent_memory_profile_delete", {"account_id": "a", "namespace_name": "n", "profile_name": "p"}),
+        (
+            "agent_memory_memory_delete",
+            {"account_id": "a", "namespace_name": "n", "profile_name": "p", "memory_id": ULID},
+        ),
+    ],
+)
+async def test_what_is_other_or_refused_the_second_time_is_not_sent_again_where_its_answer_is_lost(
+    connect: Connect, pauses: list[float], name: str, said: dict[str, Any]
+) -> None:
+    script = Script(httpx.ReadError("broke"))
+    with pytest.raises(Unavailable) as caught:
+        await getattr(connect(script), name)(**said)
+    assert (caught.value.code, len(script.asked), pauses) == ("answer_lost", 1, [])
+
+
+async def test_a_deletion_whose_answer_is_lost_is_not_told_as_a_conflict(service: Service, kind: str) -> None:
+    inner = service.client._transport  # noqa: SLF001 - the service in this process
+
+    class LosesTheFirstAnswer(httpx.AsyncBaseTransport):
+        lost = False
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            answer = await inner.handle_async_request(request)
+            if not self.lost:
+                self.lost = True
+                raise httpx.ReadError("the connection broke")
+            return answer
+
+    await service.store("one")
+    token = service.credential(admin=True)["Authorization"].removeprefix("Bearer ")
+    with pytest.raises(Unavailable) as caught:
+        await ask(kind, LosesTheFirstAnswer(), token=token).delete_memories(dry_run=False, confirm=1)
+    assert caught.value.code == "answer_lost"
+    assert await service.contents("one") == []
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         problem(400, "malformed_request", 1),

@@ -75,9 +75,23 @@ KINDS: Mapping[tuple[str, str], str] = {
 """The type of a parameter that takes more than the document says."""
 
 ONCE = frozenset(
-    {"agent_memory_namespace_create", "append_run_log", "erase_agent", "erase_tenant", "import", "put_blob"}
+    {
+        "agent_memory_memory_delete",
+        "agent_memory_namespace_create",
+        "agent_memory_namespace_delete",
+        "agent_memory_profile_delete",
+        "append_run_log",
+        "delete_memories",
+        "erase_agent",
+        "erase_tenant",
+        "import",
+        "mint_credential",
+        "put_blob",
+        "restore_archived",
+    }
 )
-"""Operations that are not sent again where nobody knows what became of the first."""
+"""Operations that are not sent again where nobody knows what became of the first: done twice they do something else, or
+are refused the second time."""
 
 LINES: Mapping[str, tuple[str, ...]] = {"export": ("end",), "export_acts": (), "import": ("summary",)}
 """Operations that answer with lines, each with the type that the last one has, without which the answer is cut off."""

@@ -6,16 +6,20 @@ import { ulid } from "./ulid.js";
 
 type Id = keyof Operations;
 
-/** What starts or adds something anew each time: it is not sent again where nobody knows what became of it. */
+/** What does something anew each time, or is refused the second time: where nobody knows what became of it, it is not sent again. */
 const ONCE: ReadonlySet<Id> = new Set<Id>([
+  "agent_memory_memory_delete",
   "agent_memory_namespace_create",
   "agent_memory_namespace_delete",
   "agent_memory_profile_delete",
   "append_run_log",
+  "delete_memories",
   "erase_agent",
   "erase_tenant",
   "import",
+  "mint_credential",
   "put_blob",
+  "restore_archived",
 ]);
 
 /** The members of a body that name what is written, so that it is written once: at the top, or in each of a list. */

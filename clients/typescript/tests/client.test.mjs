@@ -62,6 +62,13 @@ test("what may be done once only is sent once", async (t) => {
     erase_tenant: () => operations.erase_tenant({ query: { confirm: "test" } }),
     append_run_log: () => operations.append_run_log({ path: { run_id: "r" }, body: { entries: [] } }),
     put_blob: () => operations.put_blob({ body: "bytes" }),
+    delete_memories: () => operations.delete_memories({ body: { agent_id: "billing", dry_run: false, confirm: 1 } }),
+    mint_credential: () => operations.mint_credential({ body: {} }),
+    restore_archived: () => operations.restore_archived({ path: { archive_id: "a" } }),
+    agent_memory_memory_delete: () =>
+      operations.agent_memory_memory_delete({
+        path: { account_id: "a", namespace_name: "n", profile_name: "p", memory_id: "m" },
+      }),
     conditional: () =>
       operations.put_context({ path: { name: "n" }, headers: { "if-match": '"1"' }, body: { content: "" } }),
   };

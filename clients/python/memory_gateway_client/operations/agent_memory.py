@@ -109,6 +109,7 @@ def agent_memory_namespace_delete(
         "DELETE",
         f"/client/v4/accounts/{segment(account_id)}/agent-memory/namespaces/{segment(namespace_name)}",
         CloudflareNothing,
+        repeatable=False,
     )
 
 
@@ -130,6 +131,7 @@ def agent_memory_profile_delete(
         "DELETE",
         f"/client/v4/accounts/{segment(account_id)}/agent-memory/namespaces/{segment(namespace_name)}/profiles/{segment(profile_name)}",
         CloudflareNothing,
+        repeatable=False,
     )
 
 
@@ -319,6 +321,7 @@ def agent_memory_memory_delete(
         "DELETE",
         f"/client/v4/accounts/{segment(account_id)}/agent-memory/namespaces/{segment(namespace_name)}/profiles/{segment(profile_name)}/memories/{segment(memory_id)}",
         AgentMemoryMemoryEnvelope,
+        repeatable=False,
     )
 
 

@@ -95,4 +95,5 @@ def restore_archived(
         "POST",
         f"/archive/{segment(archive_id)}/restore",
         Restored,
+        repeatable=False,
     )

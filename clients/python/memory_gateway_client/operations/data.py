@@ -166,6 +166,7 @@ def mint_credential(
             requests_per_minute=requests_per_minute,
         ),
         status=201,
+        repeatable=False,
     )
 
 

@@ -165,6 +165,7 @@ def delete_memories(
             confirm=confirm,
             filter=given(created_after=created_after, created_before=created_before, metadata=metadata) or None,
         ),
+        repeatable=False,
     )
 
 
