@@ -6,7 +6,7 @@ import { ulid } from "./ulid.js";
 
 type Id = keyof Operations;
 
-/** What does something anew each time, or is refused the second time: where nobody knows what became of it, it is not sent again. */
+/** What does something anew each time, or is refused the second time: with its answer lost it is not sent again. */
 const ONCE: ReadonlySet<Id> = new Set<Id>([
   "agent_memory_memory_delete",
   "agent_memory_namespace_create",

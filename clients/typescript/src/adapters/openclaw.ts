@@ -137,11 +137,13 @@ function text(message: unknown): string {
   return blocks.flatMap((block) => (block?.type === "text" && typeof block.text === "string" ? [block.text] : [])).join("\n\n");
 }
 
-function spoken(message: unknown): Kept[] {
+function spoken(message: unknown, position: number): Kept[] {
   const { role, timestamp } = (message ?? {}) as { role?: unknown; timestamp?: unknown };
   if (role !== "user" && role !== "assistant") return [];
+  const content = text(message);
   const at = typeof timestamp === "number" ? new Date(timestamp).toISOString() : undefined;
-  return [{ id: `${role} ${at}`, role, content: text(message), occurred_at: at }];
+  // Without a time a message is known by its place and its words: where the record was shortened, none is found again.
+  return [{ id: `${role} ${at ?? `${position} ${content}`}`, role, content, occurred_at: at }];
 }
 
 /** Makes the tools by the names that OpenClaw's prompts know. */

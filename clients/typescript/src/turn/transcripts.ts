@@ -40,7 +40,8 @@ export class Transcripts {
 
   private async taken(session: string, kept: readonly Kept[], call: TurnCall): Promise<void> {
     const last = this.handed.get(session);
-    const fresh = kept.slice(kept.findLastIndex(({ id }) => id === last) + 1).slice(-MOST_MESSAGES);
+    const known = kept.findLastIndex(({ id }) => id === last);
+    const fresh = known < 0 ? kept.slice(-MOST_MESSAGES) : kept.slice(known + 1);
     for (let from = 0; from < fresh.length; from += AT_ONCE) {
       const messages = fresh.slice(from, from + AT_ONCE);
       const said = messages.map(({ id: _, ...message }) => message);

@@ -1,6 +1,6 @@
 // What the adapters share: what is known is recalled before a turn of an agent, what was said is stored after it.
 
-import type { MemoryClient } from "../client.js";
+import type { IngestOptions, MemoryClient } from "../client.js";
 import { MemoryGatewayError } from "../errors.js";
 import type { EntryAnswer, IngestedMessage } from "../generated/types.js";
 import { quotation, storable } from "./quoting.js";
@@ -106,7 +106,7 @@ export class TurnMemory {
 
   /**
    * Stores what was said; what the conversation has already is kept once. Returns whether it is kept, or there was nothing
-   * to keep.
+   * to keep, but for messages that the service refuses, which no later call would keep.
    *
    * @throws As `recalled`.
    */
@@ -119,14 +119,26 @@ export class TurnMemory {
       const options = { agent, session_id: session, timeoutMs: this.options.storeTimeoutMs ?? 10_000, retries: 1 };
       for (let at = 0; at < parts.length; at += BATCH) {
         const batch = parts.slice(at, at + BATCH);
-        const { failed, messages: taken } = await this.client.ingest(batch, { ...options, signal: call.signal ?? undefined });
-        if (failed > 0) throw notStored(failed, taken);
+        await this.ingested(batch, { ...options, signal: call.signal ?? undefined }, call);
       }
       this.told = false;
       return true;
     } catch (error) {
       this.failed(error, call);
       return false;
+    }
+  }
+
+  /** Hands over messages; of those that the service refuses by name it tells, and the others are kept. */
+  private async ingested(messages: readonly Said[], options: IngestOptions, call: TurnCall): Promise<void> {
+    try {
+      const { failed, messages: taken } = await this.client.ingest([...messages], options);
+      if (failed > 0) throw notStored(failed, taken);
+    } catch (error) {
+      const left = unrefused(messages, error);
+      if (left.length === messages.length) throw error;
+      if (left.length > 0) await this.ingested(left, options, call);
+      this.failed(error, call);
     }
   }
 
@@ -144,6 +156,13 @@ export class TurnMemory {
 
 function warn({ code, message }: MemoryGatewayError): void {
   console.warn(`memory-gateway-client: the agent goes on without its long-term memory (${code}: ${message})`);
+}
+
+/** Returns the messages that an error does not name: all of them, where it is of something else. */
+function unrefused(messages: readonly Said[], error: unknown): readonly Said[] {
+  const fields = isGatewayError(error) ? error.fields : [];
+  const refused = new Set(fields.map(({ field }) => Number(/^messages\.(\d+)\b/.exec(field)?.[1])));
+  return messages.filter((_, at) => !refused.has(at));
 }
 
 function notStored(failed: number, taken: readonly IngestedMessage[]): MemoryGatewayError {
