@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -27,6 +28,7 @@ from app.interfaces.cli.parameters import (
     with_shards,
 )
 from app.interfaces.cli.sections import CommandGroup
+from app.interfaces.cli.transfer import written
 from app.retrieval.weights import Weights
 from app.runtime.golden import GoldenSide, golden_questions, tenants_with_questions
 from app.runtime.runtime import Runtime
@@ -99,9 +101,10 @@ def run_questions(
         answers = await _asked(shards, questions, GoldenSide())
         return answers, None if side is None else await _asked(shards, questions, side, candidate=candidate)
 
-    now, other = run(with_shards(settings, ask, every=True))
-    if out is not None:
-        out.write_text(json.dumps(run_data(now), ensure_ascii=False, indent=1) + "\n", "utf-8")
+    with nullcontext() if out is None else written(out, "'--out'") as results:
+        now, other = run(with_shards(settings, ask, every=True))
+        if results is not None:
+            results.write(f"{json.dumps(run_data(now), ensure_ascii=False, indent=1)}\n".encode())
     if earlier is not None:
         return _compared(_matched(earlier, now), tolerance)
     if other is not None:

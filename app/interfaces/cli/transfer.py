@@ -196,24 +196,36 @@ def _show_problems(report: ImportReport) -> None:
 
 
 @contextmanager
-def written(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that is renamed to its path only once it is complete; without a path, standard output."""
+def written(path: Path | None, hint: str = "'--output'") -> Iterator[IO[bytes]]:
+    """Open a file that is renamed to its path only once it is complete; without a path, standard output.
+
+    A link stays one. A pipe or a device is written to: a file that took its place would be read by nobody.
+    """
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    draft: Path | None = None
+    file: IO[bytes]
     try:
-        draft = NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)  # noqa: SIM115 - closed below
+        target = path.resolve()
+        if path.exists() and not path.is_file():
+            file = path.open("wb")
+        else:
+            file = NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False)  # noqa: SIM115 - closed below
+            draft = Path(file.name)
     except OSError as error:
-        raise click.BadParameter(f"{path} cannot be written: {error.strerror}.", param_hint="'--output'") from error
-    with draft as file:
+        raise click.BadParameter(f"{path} cannot be written: {error.strerror}.", param_hint=hint) from error
+    with file:
         try:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
+            if draft is not None:
+                os.fsync(file.fileno())
+                draft.replace(target)
         except BaseException:
-            Path(file.name).unlink()
+            if draft is not None:
+                draft.unlink()
             raise
 
 

@@ -122,6 +122,23 @@ def test_a_run_is_compared_with_an_earlier_one(line: Line, told: list[str]) -> N
     assert "is not what `golden run --out` has written" in line.fails("golden", "run", file, "--before", file)
 
 
+def test_results_are_written_whole_and_a_file_that_cannot_be_written_is_refused_before_a_question_is_asked(
+    line: Line, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, out = asks(line, {"question": "harbour", "gold": [told[0]]}), line.folder / "results.json"
+    line.ok("golden", "run", file, "--out", str(out))
+    before = out.read_bytes()
+    assert "cannot be written" in line.run("golden", "run", file, "--out", str(line.folder / "none" / "r.json")).stderr
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise OSError("no space is left")
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(OSError, match="no space is left"):
+        line.run("golden", "run", file, "--out", str(out))
+    assert (out.read_bytes(), sorted(line.folder.glob(".*"))) == (before, [])
+
+
 def test_other_weights_of_scores_are_compared_and_what_is_none_is_refused(
     line: Line, told: list[str], tmp_path: Path
 ) -> None:
