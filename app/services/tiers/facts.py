@@ -7,7 +7,7 @@ from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, NotFound
 from app.domain.explicit import about
 from app.domain.facts import About, Fact, FactSource, FactStatement, agreed_fact, fact_in, source_of
-from app.domain.memory import NewMemory, owner_of
+from app.domain.memory import NewMemory, Scope, owner_of
 from app.domain.query import Entry, Query
 from app.retrieval.query.persons import of_the_user
 from app.services.memories.gateway import LongTermMemoryGateway
@@ -95,18 +95,21 @@ class SemanticMemory:
         fact = await self._backends.screened(fact)
         database = AgentDatabase(self._backends, agent_id)
         statements = Facts(database.scope)
+        run_agent = agent_id
         if fact.learned_from_run_id is not None:
             owner = owner_of(self._backends.tenant_id, only_agent)
             (found,) = await database.run([agent_of_run(owner, fact.learned_from_run_id)])
             if not found:
                 raise NotFound("There is no run of the id learned_from_run_id.")
+            run_agent = str(found[0]["agent_id"])
         memory = NewMemory(fact.sentence, fact.metadata, occurred_at=occurred_at)
         memory_id = await self._gateway.store(agent_id, memory, warn=warn)
         author = self._backends.author
         source = FactSource(source_of(fact, None, author.credential_id or author.channel), fact.confidence)
         noted = [statements.note(memory_id, source, author.credential_id)]
         if fact.learned_from_run_id is not None:
-            noted.append(note_learned(database.scope, fact.learned_from_run_id, memory_id))
+            run_scope = Scope(self._backends.tenant_id, run_agent)
+            noted.append(note_learned(run_scope, fact.learned_from_run_id, memory_id, agent_id))
         *_, rows = await database.run([*noted, statements.of_memories([memory_id])])
         stated = read_rows(FactStatement, rows)
         first = next((fact_in(statement.metadata) for statement in stated), None) or fact

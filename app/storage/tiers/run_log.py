@@ -46,7 +46,7 @@ _NOTE_LEARNED = f"""
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', json_array(json_object('entry', json_object(
     'event', 'learned', 'memory_id', memory.id))), {ROOM}
 FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'learned_by' AND memory.id = ?1 ->> 'id'
 """
 _KEEP = f"""
 INSERT INTO run_keep (tenant_id, run_id, ttl_ms, now, most_bytes, most_log_bytes, most_instances, overhead,
@@ -72,9 +72,9 @@ def note_stored(scope: Scope, run_id: str, memory_id: str, content_hash: str) ->
     return ScopedStatement.write(scope, _NOTE_STORED, run_id=run_id, id=memory_id, content_hash=content_hash)
 
 
-def note_learned(scope: Scope, run_id: str, memory_id: str) -> ScopedStatement:
-    """Note that a fact was learned from a run."""
-    return ScopedStatement.write(scope, _NOTE_LEARNED, run_id=run_id, id=memory_id)
+def note_learned(scope: Scope, run_id: str, memory_id: str, learned_by: str) -> ScopedStatement:
+    """Note that an agent, or the agents of a type, have learned a fact from a run of the agent of the scope."""
+    return ScopedStatement.write(scope, _NOTE_LEARNED, run_id=run_id, id=memory_id, learned_by=learned_by)
 
 
 def counted_bytes(entries: Sequence[str]) -> int:

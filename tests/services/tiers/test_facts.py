@@ -18,6 +18,7 @@ from app.domain.query import Filter, Query
 from app.services.memories.browse import Browser
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.facts import SemanticMemory, StoredFact
+from app.services.tiers.working import WorkingMemory
 from tests.services.scripted_reader import EVENT, ScriptedReader
 from tests.services.transfer.corpus import exported, imported
 from tests.support.backends import Backend
@@ -128,6 +129,17 @@ async def test_a_run_that_a_fact_was_learned_from_is_one_of_the_tenant_and_of_th
     assert (await tier(bench).learn("bot", fact, only_agent="bot")).holds
     assert await objects(bench, learned_from_run_id=RUN) == ["Oslo"]
     assert await objects(bench, learned_from_run_id="01K2Z4M1V7Q8T3B5N6C7D8E9FB") == []
+
+
+async def test_a_fact_of_a_type_is_in_the_log_of_the_run_that_it_was_learned_from(bench: Bench) -> None:
+    backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
+    await EpisodicMemory(backends).begin(NewRun("bot", "support", None, RUN))
+    fact = Fact("user", "lives in", "Oslo", learned_from_run_id=RUN)
+    learned = [(await tier(bench).learn(agent, fact)).memory_id for agent in ("bot", "support")]
+    log = await WorkingMemory(backends).log(RUN, limit=10, after=0, only_agent="bot")
+    assert [entry.entry for entry in log.entries][1:] == [
+        {"event": "learned", "memory_id": memory_id} for memory_id in learned
+    ]
 
 
 async def test_an_export_and_an_import_carry_a_fact_unchanged(bench: Bench) -> None:
