@@ -80,7 +80,7 @@ class Ingester:
         running = self._backends.background.start(operation.run(), name="ingestion")
         enough = (operation.put_off, work.written) if learns else (operation.put_off,)
         await _first_of(running, enough, max(0.0, ends - loop.time()))
-        if running.done():
+        if running.done() and not running.result().moved:
             return await self._ended(scope, conversation, taken, work, running.result())
         begun, missing = taken.ingestion, taken.ids
         with suppress(Unavailable):

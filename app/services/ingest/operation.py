@@ -9,7 +9,15 @@ from typing import Final
 
 import structlog
 
-from app.domain.errors import AccessRefused, Conflict, Erasing, MemoryGatewayError, QuotaExceeded, Unavailable
+from app.domain.errors import (
+    AccessRefused,
+    Conflict,
+    Erasing,
+    MemoryGatewayError,
+    QuotaExceeded,
+    TenantMoved,
+    Unavailable,
+)
 from app.ports.database import Row
 from app.services.ingest.adopt import Adopt
 from app.services.ingest.classify import Classify
@@ -53,6 +61,8 @@ class Attempt:
     """The error with which the ingestion has failed."""
     seconds: float | None = None
     """Seconds until the next attempt, where the last had an error; None: the next begins once the session is free."""
+    moved: bool = False
+    """Whether the tenant lives in another shard, where the ingestion goes on, or is just moving there."""
     free_in: float = math.inf
     """Seconds until another holder's lease on the session ends, unless that lease is renewed."""
 
@@ -72,9 +82,9 @@ class Operation:
         """Set once an attempt had an error after which the ingestion goes on later, such as ``Unavailable``."""
 
     async def run(self) -> Attempt:
-        """Attempt the ingestion until it is finished, and return the last attempt."""
+        """Attempt the ingestion until it is finished, or goes on in another shard, and return the last attempt."""
         pause = _FIRST_PAUSE
-        while not (attempt := await self.attempt()).finished:
+        while not ((attempt := await self.attempt()).finished or attempt.moved):
             if attempt.seconds is not None:
                 self.put_off.set()
             await asyncio.sleep(min(pause, attempt.free_in) if attempt.seconds is None else attempt.seconds)
@@ -87,6 +97,8 @@ class Operation:
             return await self._through(adopts=adopts)
         except LeaseLost:
             return Attempt()
+        except TenantMoved:
+            return Attempt(moved=True)
         except (AccessRefused, Conflict, QuotaExceeded) as error:
             if isinstance(error, QuotaExceeded) and error.retry_after is not None:  # a limit of each minute
                 return await self._later(error, float(error.retry_after))
