@@ -284,5 +284,5 @@ class Runtime:
         for event, write, figures in left:
             try:
                 await write()
-            except Unavailable as error:
+            except MemoryGatewayError as error:
                 structlog.get_logger().warning(event, **figures(), code=error.code, reason=error.detail)
