@@ -68,6 +68,10 @@ def test_a_day_in_a_place_or_a_part_of_it_is_a_date(text: str) -> None:
         "between one and two weeks ago",
         "1 or 2 weeks ago",
         "twenty two days from today",
+        "We fly in a week or two",
+        "I return in a year and a half",
+        "Das war vor einer Woche und zwei Tagen",
+        "om en vecka eller två",
         "twenty two days before yesterday",
     ],
 )
@@ -77,7 +81,13 @@ def test_a_part_of_a_number_is_not_the_number(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I bought one two weeks ago", "in May and two weeks ago", "Half of us left two weeks ago"]
+    "text",
+    [
+        "I bought one two weeks ago",
+        "in May and two weeks ago",
+        "Half of us left two weeks ago",
+        "Vor zwei Wochen und heute",
+    ],
 )
 def test_a_number_behind_another_word_is_read(text: str) -> None:
     assert [each.start for each in resolved(text, TUESDAY)] == [date(2026, 2, 23)]

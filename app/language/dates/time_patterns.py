@@ -84,3 +84,7 @@ OF_COUNT = re.compile(
     rf"|{any_of(time_words.BEGINNINGS)}(?:{GAP}{any_of(time_words.BETWEEN_NUMBERS)})?){GAP}$"
 )
 """The words before a count that belong to it: "twenty two days ago", "half a year ago", "one or two weeks ago"."""
+MORE_OF_COUNT = re.compile(
+    rf"{GAP}{any_of(time_words.BETWEEN_NUMBERS)}{GAP}(?:\d{{1,3}}|{any_of(time_words.COUNTS)})(?!\w)"
+)
+"""The words behind a count that belong to it: "in a week or two", "in a year and a half"."""

@@ -8,7 +8,7 @@ from functools import cache
 from app.language import lexicon
 from app.language.dates import time_words
 from app.language.dates.interval import Interval
-from app.language.dates.time_patterns import COUNT, COUNTED, GAP, KINDS, MONTH, OF_COUNT, SPAN, any_of
+from app.language.dates.time_patterns import COUNT, COUNTED, GAP, KINDS, MONTH, MORE_OF_COUNT, OF_COUNT, SPAN, any_of
 from app.language.dates.time_readings import RELATIVE, read, yearly
 
 _MAX_CANDIDATES = 40
@@ -190,6 +190,12 @@ def _count_before(lowered: str, starts: int) -> str:
     return before[0] if before else ""
 
 
+def _count_behind(match: re.Match[str]) -> str:
+    """Return the words behind an expression that ends with a count and belong to it, as ``_count_before`` does."""
+    behind = MORE_OF_COUNT.match(match.string, match.end())
+    return behind[0] if behind and match[0].split()[-1] in time_words.FORMS_OF_UNITS else ""
+
+
 def _is_of_a_period(span: Span) -> bool:
     """Tell whether an expression may be one of each month or year; "last year in March" is not."""
     if span.kind != "which":
@@ -250,8 +256,9 @@ def _relative_times(lowered: str) -> Iterator[Span]:
         if not text.endswith("from now") or _is_ahead(match, lowered):
             words = match[0].split()
             text = text.replace("WORD", words[-1]).replace("COUNT", _count(words) if "COUNT" in text else "")
-            more = _count_before(lowered, match.start())
-            yield Span(kind, more + text, match.start() - len(more), match.end(), sure=True)
+            before, behind = _count_before(lowered, match.start()), _count_behind(match)
+            ends = match.end() + len(behind)
+            yield Span(kind, f"{before}{behind}{text}", match.start() - len(before), ends, sure=True)
 
 
 def _count(words: list[str]) -> str:
