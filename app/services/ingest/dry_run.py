@@ -53,7 +53,7 @@ async def dry_run(
 
     Raises:
         InvalidRequest: a field is outside its bounds, or a model would read more than a dry run shows.
-        Erasing, LongTermDisabled, Unauthenticated, QuotaExceeded, Unavailable: as the ingestion is refused.
+        Erasing, LongTermDisabled, NotFound, Unauthenticated, QuotaExceeded, Unavailable: as the ingestion is refused.
     """
     limits.check(("agent_id", limits.AGENT_ID, agent_id))
     scope, now = Scope(backends.tenant_id, agent_id), backends.clock()

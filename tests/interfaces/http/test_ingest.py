@@ -251,3 +251,9 @@ async def test_what_was_said_before_a_message_of_the_first_moment_of_the_calenda
     assert appended.status_code == 201
     window = await service.client.get("/working/bot/i/window", headers=service.credential())
     assert [message["occurred_at"] for message in window.json()["messages"]] == [first, first]
+
+
+async def test_a_dry_run_is_refused_under_a_run_that_is_not_there_as_the_ingestion_is(service: Service) -> None:
+    body = {"messages": [USER], "run_id": "01M8QQTCXRV86AW2R8FMJRT8YF"}
+    for path in ("/profiles/bot/ingest", "/profiles/bot/ingest?dry_run=true"):
+        assert named_fields(assert_problem(await service.post(path, body), 404, "not_found")) == {"run_id"}

@@ -58,10 +58,11 @@ async def ingest(
     services = caller.agent(profile)
     async with services.backends.admission.conversation(announced(request, INGEST_BYTES)):
         messages, head = await read_conversation(request, IngestMessage, IngestHead)
+        ingester = services.of_run(head.run_id).ingester
         if dry_run:
-            shown = await services.ingester.dry_run(profile, messages, head.session_id)
+            shown = await ingester.dry_run(profile, messages, head.session_id)
             return JSONResponse(IngestAnswer.of_dry_run(shown).model_dump(exclude_none=True))
-        ingestion = await services.of_run(head.run_id).ingester.ingest(profile, messages, head.session_id)
+        ingestion = await ingester.ingest(profile, messages, head.session_id)
     return _answered(IngestAnswer.of(ingestion), ingestion, goes_on=ingestion.waits)
 
 
