@@ -63,15 +63,18 @@ _FAILED = f"""
 (EXISTS (SELECT 1 FROM pass WHERE {_PASSES} AND pass.state <> 'done')
   OR EXISTS (SELECT 1 FROM proposal WHERE {_PROPOSALS} AND proposal.state IN ('proposed', 'verified', 'failed')))
 """
-# The statement takes the lease too: no other process goes on with the ingestion meanwhile. An ingestion that the undo
-# of its run has ended stays ended.
+# An ingestion that the undo of its run has ended stays ended.
+_REOPENABLE = f"""
+{_INGESTION} AND ingestion.finished_at IS NOT NULL AND ingestion.failure IS NOT '{ENDED_BY_UNDO}' AND {_FAILED}
+"""
+# The statement takes the lease too: no other process goes on with the ingestion meanwhile.
 _REOPEN = f"""
 UPDATE ingestion SET finished_at = NULL, learns = 1, lease_holder = ?1 ->> 'holder',
   lease_expires_at = {NOW} + {lease_rule.LEASE_MS}
-WHERE {_INGESTION} AND ingestion.finished_at IS NOT NULL AND ingestion.failure IS NOT '{ENDED_BY_UNDO}'
-  AND {_FAILED} AND {IS_ROOM}
+WHERE {_REOPENABLE} AND {IS_ROOM}
 RETURNING written_by, written_through, issued_at, speakers
 """
+_WAITS_FOR_ROOM = f"SELECT 1 FROM ingestion WHERE {_REOPENABLE} AND NOT {IS_ROOM}"
 _REOPENED = f"""
 EXISTS (
   SELECT 1 FROM ingestion
@@ -162,12 +165,13 @@ def learning_report(results: Sequence[Sequence[Row]]) -> LearningReport:
 def retry(scope: Scope, ingestion_id: str, holder: str) -> list[ScopedStatement]:
     """Begin failed passes and proposals of a finished ingestion again.
 
-    The first statement returns a row for ``author_of`` if it does.
+    The first statement returns a row for ``author_of`` if it does, and the last a row if there is no room for that.
     """
-    return [
+    writes = [
         ScopedStatement.write(scope, sql, repeatable=True, id=ingestion_id, holder=holder)
         for sql in (_REOPEN, _PASSES_AGAIN, _PROPOSALS_AGAIN)
     ]
+    return [*writes, ScopedStatement.read(scope, _WAITS_FOR_ROOM, id=ingestion_id)]
 
 
 def author_of(row: Row) -> Author:

@@ -151,8 +151,8 @@ class Ingester:
         scope = Scope(self._backends.tenant_id, agent_id)
         work = IngestionWork(self._backends, scope, found.session_id, ingestion_id, learns=True, planned=True)
         ((row,),) = await self._backends.data.database.run([state(scope, self._backends.author)])
-        is_full = allowed(row).full
-        begun, *_, rows = await self._backends.data.database.run(
+        allowed(row)
+        begun, *_, waits_for_room, rows = await self._backends.data.database.run(
             [*retry(scope, ingestion_id, work.holder), work.own.read()]
         )
         if begun:
@@ -160,7 +160,7 @@ class Ingester:
             self._backends.background.start(Operation(work, claimed=True).run(), name="ingestion")
         elif not rows:
             raise NotFound("There is no such operation.")
-        elif is_full:
+        elif waits_for_room:
             raise too_many()
         again = ingestion(rows[0])
         if again.finished_at is None and not begun:

@@ -11,17 +11,20 @@ import pytest
 from app.domain.errors import (
     MemoryGatewayError,
     OperationRunning,
+    QuotaExceeded,
     QuotaExhausted,
     RateLimited,
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from app.domain.limits import MAX_UNFINISHED_INGESTIONS
 from app.domain.quotas import ModelLimits
 from app.ports.language_model import Stage
 from app.services.ingest.ingester import Ingester
 from app.services.models import model_calls
 from app.services.models.spend import ModelSpend
 from tests.services.ingest.learning.scenes import Scene, scene, user
+from tests.support.ingestions import ingestion as unfinished
 from tests.support.scripted_model import HONEST, Answer, ScriptedModel, at_once, failing
 from tests.support.tables import ANY
 
@@ -161,6 +164,23 @@ async def test_an_operation_that_runs_is_not_tried_again_and_one_that_failed_not
         assert (await made.ingester.retry("bot", str(ingestion.id))).status == "done"
         await asyncio.sleep(0.1)
         assert made.model.calls.total() == calls
+
+
+async def test_without_room_a_retry_is_refused_where_something_has_failed_and_does_nothing_where_nothing_has(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path) as made:
+        done = await made.ingest(user("I moved to Oslo"))
+        await made.ended(done)
+        made.model.answers = {"extract": failing(QuotaExhausted("No credit is left."))}
+        failed = await made.ingest(user("I moved to Rome"), "later")
+        await made.ended(failed)
+        for number in range(MAX_UNFINISHED_INGESTIONS):
+            await unfinished(made.bench, f"01M8QQTCXRV86AW2R8FMJRT8{number:02}", session_id=str(number))
+        assert (await made.ingester.retry("bot", str(done.id))).status == "done"
+        with pytest.raises(QuotaExceeded):
+            await made.ingester.retry("bot", str(failed.id))
+        assert (await made.ended(failed)).status == "done"
 
 
 async def test_where_no_model_is_set_any_more_a_resumed_ingestion_ends_and_says_what_was_not_read(
