@@ -15,6 +15,7 @@ from crewai.memory.utils import normalize_scope_path
 from memory_gateway_client import InvalidRequest, Memory, MemoryClient, MemoryGatewayError, NotFound, Page
 from memory_gateway_client.adapters.asking import SWITCHED_OFF, Asking, OnOutage
 from memory_gateway_client.adapters.crewai.records import below, levels, metadata, record, with_id
+from memory_gateway_client.adapters.naming import session_name
 from memory_gateway_client.adapters.recalling import MOST_ENTRIES
 from memory_gateway_client.adapters.texts import pieces, query
 
@@ -113,14 +114,15 @@ class GatewayStorage:
 
         Raises:
             MemoryGatewayError: not all are stored yet, or the service has refused one.
+            TypeError, ValueError: the metadata of one is no JSON: it is let go of.
         """
         with self._lock:
             self._waiting += records
             while self._waiting:
                 try:
                     self._store(self._waiting[0])
-                except InvalidRequest:
-                    del self._waiting[0]  # it will be refused again
+                except (InvalidRequest, TypeError, ValueError):
+                    del self._waiting[0]  # it will be refused again, or is none that can be sent
                     raise
                 except MemoryGatewayError:
                     del self._waiting[:-_MOST_WAITING]
@@ -271,11 +273,19 @@ class GatewayStorage:
 
     def _store(self, record: MemoryRecord, occurred_at: datetime | None = None) -> None:
         for piece in pieces(record.content):
-            self._store_piece(piece, metadata(record), occurred_at)
+            self._store_piece(piece, record, occurred_at)
 
-    def _store_piece(self, content: str, held: dict[str, Any], occurred_at: datetime | None) -> None:
+    def _store_piece(self, content: str, record: MemoryRecord, occurred_at: datetime | None) -> None:
+        # The same text of another scope or source is a memory of its own, since it has a session of its own.
+        of = (normalize_scope_path(record.scope), record.source or "", str(record.private), content)
         self._answered(
-            lambda client: client.store(content, agent_id=self._agent_id, metadata=held, occurred_at=occurred_at)
+            lambda client: client.store(
+                content,
+                agent_id=self._agent_id,
+                metadata=metadata(record),
+                session_id=session_name(*of),
+                occurred_at=occurred_at,
+            )
         )
 
     def _forget(self, memory: Memory) -> None:

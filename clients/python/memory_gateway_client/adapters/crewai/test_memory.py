@@ -137,6 +137,20 @@ def test_a_recall_is_of_a_scope_and_of_categories(memory: GatewayMemory) -> None
     assert found(memory, " ") == []
 
 
+def test_the_same_text_is_kept_in_each_scope_and_once_in_one(client: MemoryClient, memory: GatewayMemory) -> None:
+    for scope in ("/people/ann", "/people/bob", "/people/ann"):
+        memory.remember("The door code is 4711", scope=scope)
+    assert len(kept(client)) == 2
+    for scope in ("/people/ann", "/people/bob"):
+        assert found(memory, "door code", scope=scope) == ["The door code is 4711"]
+
+
+def test_what_another_source_says_too_stays_as_the_first_has_said_it(memory: GatewayMemory) -> None:
+    memory.remember("The door code is 4711", source="ann")
+    memory.remember("The door code is 4711", source="bob", private=True)
+    assert {(each.source, each.private) for each in memory.list_records()} == {("ann", False), ("bob", True)}
+
+
 def test_what_is_private_only_its_source_is_told(memory: GatewayMemory) -> None:
     memory.remember("Ann likes tea", private=True, source="ann")
     assert found(memory, "tea") == []
@@ -320,6 +334,13 @@ def test_what_is_refused_is_not_tried_for_ever(client: MemoryClient, memory: Gat
     assert kept(client) == ["Ann likes milk"]
     with pytest.raises(ValueError, match="blank"):
         memory.remember(" \0")
+
+
+def test_a_record_that_is_no_json_keeps_no_other_from_being_kept(client: MemoryClient, storage: GatewayStorage) -> None:
+    with pytest.raises(TypeError):
+        storage.save([MemoryRecord(content="never", metadata={"at": datetime.now(UTC)}), MemoryRecord(content="tea")])
+    storage.save([MemoryRecord(content="milk")])
+    assert kept(client) == ["milk", "tea"]
 
 
 def test_a_memory_that_is_switched_off_is_no_failure(client: MemoryClient, caplog: pytest.LogCaptureFixture) -> None:
