@@ -266,6 +266,21 @@ async def test_a_profile_that_takes_nothing_now_keeps_no_other_waiting(pinned: P
     assert len(pinned.spooled) == 1
 
 
+@pytest.mark.parametrize("moment", ["2026-02-30T10:00:00Z", "9999-01-01T00:00:00Z", "2026-03-01T25:00:00+01:00"])
+async def test_a_message_with_a_time_that_the_service_does_not_take_is_kept_without_it(
+    pinned: Pinned, service: Service, moment: str
+) -> None:
+    messages = [
+        {"role": "user", "content": "I live in Oslo", "timestamp": moment},
+        {"role": "user", "content": "I like tea", "timestamp": "2026-03-01T10:00:00Z"},
+    ]
+    done = await run(json.dumps({"session_id": "one", "messages": messages}), pinned, "session-end")
+    assert (done.returncode, done.stderr, pinned.spooled) == (0, "", [])
+    memories = {each["content"]: each["occurred_at"] for each in await held(service)}
+    assert memories.keys() == {"I live in Oslo", "I like tea"}
+    assert memories["I like tea"] == "2026-03-01T10:00:00.000Z"
+
+
 async def test_a_harness_is_told_when_its_messages_could_not_be_kept(pinned: Pinned) -> None:
     pinned.state.mkdir(mode=0o755)
     done = await run(said(("user", "one")), pinned, "session-end")

@@ -96,7 +96,7 @@ def _send(gateway: Gateway, parcel: Parcel, messages: Sequence[Message]) -> Mapp
     """Send messages; return how many the service will never take, by the code of the problem.
 
     Messages that are refused together are sent in halves, so that one which the service never takes keeps no other
-    from it.
+    from it. One alone is sent without its time, which may be what is wrong with it and does not make it what it is.
 
     Raises:
         Unanswered, Refused: the service does not have all of them now, and may later.
@@ -108,6 +108,9 @@ def _send(gateway: Gateway, parcel: Parcel, messages: Sequence[Message]) -> Mapp
             return {failure.code: len(messages)}
         if not failure.of_messages:
             raise
+        if len(messages) == 1 and "timestamp" in messages[0]:
+            undated = {name: value for name, value in messages[0].items() if name != "timestamp"}
+            return _send(gateway, parcel, [undated])
         if len(messages) == 1:
             return {failure.code: 1}
         middle = len(messages) // 2
