@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from memory_gateway_client import AsyncMemoryClient, MemoryClient, MemoryGateway
 from memory_gateway_client.adapters.asking import Asking
 from memory_gateway_client.adapters.conversations import Said, remember
 from tests.clients.asking import TOKEN
+from tests.support.service import Service
 
 SAID = [Said("user", "I live in Oslo"), Said("assistant", "Noted")]
 
@@ -42,3 +44,14 @@ async def test_a_strict_adapter_raises_that_a_part_was_not_stored(kind: str) -> 
     asking = Asking(client_of(kind), logging.getLogger(__name__), strict=True)
     with pytest.raises(QuotaExceeded):
         await remember(asking, SAID, agent_id="bot", session_id="s")
+
+
+async def test_a_message_with_a_time_that_the_service_does_not_take_is_kept_without_it(service: Service) -> None:
+    token = service.credential(admin=True)["Authorization"].removeprefix("Bearer ")
+    http = httpx.AsyncClient(transport=service.client._transport)  # noqa: SLF001 - the service in this process
+    bot = AsyncMemoryClient("http://service", token, agent_id="bot", http=http)
+    asking = Asking(bot, logging.getLogger(__name__))
+    said = [Said("user", "I live in Oslo", datetime(9999, 1, 1, tzinfo=UTC)), Said("assistant", "Noted")]
+    assert await remember(asking, said, agent_id="bot", session_id="s") is None
+    memories = (await bot.list_memories()).memories
+    assert sorted(memory.content for memory in memories) == ["I live in Oslo", "Noted"]

@@ -15,9 +15,10 @@ class Keeping {
   async fetch(request) {
     const { messages } = await request.json();
     if (this.isAway) return problem(503, "database_lost");
-    const refused = messages.flatMap(({ content }, at) =>
-      content.includes("a key") ? [{ field: `messages.${at}.content`, message: "holds a key" }] : [],
-    );
+    const refused = messages.flatMap(({ content, occurred_at = "" }, at) => {
+      if (content.includes("a key")) return [{ field: `messages.${at}.content`, message: "holds a key" }];
+      return occurred_at > "2100" ? [{ field: `messages.${at}.occurred_at`, message: "is to come" }] : [];
+    });
     if (refused.length > 0) return problem(422, "invalid_request", refused);
     for (const { content } of messages) if (!this.kept.includes(content)) this.kept.push(content);
     const counts = { stored: messages.length, known: 0, waiting: 0, failed: 0 };
@@ -67,7 +68,7 @@ test("a message that is refused ends the turn where memory is required, once the
   assert.deepEqual(service.kept, ["statement 0", "statement 2"]);
 });
 
-test("OpenClaw's messages without a time are handed over turn by turn", async (t) => {
+test("OpenClaw's messages without a time, or with one that is refused, are handed over turn by turn", async (t) => {
   const service = new Keeping();
   t.mock.method(globalThis, "fetch", (url, init) => service.fetch(new Request(url, init)));
   const hooks = {};
@@ -84,4 +85,7 @@ test("OpenClaw's messages without a time are handed over turn by turn", async (t
     await hooks.agent_end({ messages: [...messages] }, { sessionId: "s" });
   }
   assert.deepEqual(service.kept, ["I like tea, 0", "Noted", "I like milk, 2", "I like tea, 4"]);
+  const later = { role: "user", content: "My clock is wrong", timestamp: Date.parse("2200-01-01") };
+  await hooks.agent_end({ messages: [...messages, later] }, { sessionId: "s" });
+  assert.equal(service.kept.at(-1), "My clock is wrong");
 });

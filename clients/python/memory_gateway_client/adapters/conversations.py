@@ -31,7 +31,7 @@ async def remember(
     """Make memories of what was said; the same again changes nothing. Return why that failed, if it did.
 
     What is longer than a memory becomes several. What the service refuses, such as a key where it keeps none, is left
-    out, and the rest is kept.
+    out, and the rest is kept; a time that it refuses is left out alone.
 
     Raises:
         MemoryGatewayError: as ``Asking.ask`` raises it.
@@ -52,9 +52,14 @@ async def _ingest(
     if not isinstance(answer, MemoryGatewayError):
         return None
     refused = {int(number) for error in answer.errors for number in _NAMED.findall(error.field)}
-    left = [message for number, message in enumerate(messages) if number not in refused]
-    if len(left) == len(messages):
+    if refused.isdisjoint(range(len(messages))):
         return answer
+    # Its time may be what is wrong with a message, and does not make it what it is.
+    left = [
+        {**message, "occurred_at": None} if number in refused else message
+        for number, message in enumerate(messages)
+        if number not in refused or message["occurred_at"] is not None
+    ]
     return await _ingest(asking, left, agent_id, session_id) if left else None
 
 

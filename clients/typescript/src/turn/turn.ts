@@ -136,9 +136,9 @@ export class TurnMemory {
       if (failed > 0) throw notStored(failed, taken);
     } catch (error) {
       const left = unrefused(messages, error);
-      if (left.length === messages.length) throw error;
+      if (left === messages) throw error;
       if (left.length > 0) await this.ingested(left, options, call);
-      this.failed(error, call);
+      if (left.length < messages.length) this.failed(error, call);
     }
   }
 
@@ -158,11 +158,18 @@ function warn({ code, message }: MemoryGatewayError): void {
   console.warn(`memory-gateway-client: the agent goes on without its long-term memory (${code}: ${message})`);
 }
 
-/** Returns the messages that an error does not name: all of them, where it is of something else. */
+/**
+ * Returns what to hand over after an error: without the messages that it names, all of them where it names none. One that
+ * has a time is first handed over without it: that may be what is wrong with it, and does not make it what it is.
+ */
 function unrefused(messages: readonly Said[], error: unknown): readonly Said[] {
   const fields = isGatewayError(error) ? error.fields : [];
   const refused = new Set(fields.map(({ field }) => Number(/^messages\.(\d+)\b/.exec(field)?.[1])));
-  return messages.filter((_, at) => !refused.has(at));
+  if (!messages.some((_, at) => refused.has(at))) return messages;
+  return messages.flatMap((message, at) => {
+    if (!refused.has(at)) return [message];
+    return message.occurred_at === undefined ? [] : [{ ...message, occurred_at: undefined }];
+  });
 }
 
 function notStored(failed: number, taken: readonly IngestedMessage[]): MemoryGatewayError {
