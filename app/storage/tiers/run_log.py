@@ -47,6 +47,11 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', json_array(json_o
     'event', 'learned', 'memory_id', memory.id))), {ROOM}
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'learned_by' AND memory.id = ?1 ->> 'id'
+  AND EXISTS (
+    SELECT 1 FROM agent_runs AS run
+    WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
+      AND memory.agent_id IN (run.agent_id, run.agent_type)
+  )
 """
 _KEEP = f"""
 INSERT INTO run_keep (tenant_id, run_id, ttl_ms, now, most_bytes, most_log_bytes, most_instances, overhead,
@@ -73,7 +78,7 @@ def note_stored(scope: Scope, run_id: str, memory_id: str, content_hash: str) ->
 
 
 def note_learned(scope: Scope, run_id: str, memory_id: str, learned_by: str) -> ScopedStatement:
-    """Note that an agent, or the agents of a type, have learned a fact from a run of the agent of the scope."""
+    """Note that an agent, or the agents of its type, have learned a fact from its run; of others nothing is noted."""
     return ScopedStatement.write(scope, _NOTE_LEARNED, run_id=run_id, id=memory_id, learned_by=learned_by)
 
 
