@@ -165,5 +165,5 @@ def test_a_mover_killed_before_or_after_any_change_that_it_makes_loses_and_doubl
     changes = [step for step in _steps(kind) if step.changes]
     assert len(changes) > 100
     ends: Sequence[Fate] = ("before", "after")
-    moments = [(step, fate) for step in changes for fate in ends][:: 1 if generation.LONG else 9]
+    moments = [(step, fate) for step in changes for fate in ends][:: 1 if generation.LONG else 19]
     _try(kind, moments[part::_KILLED_PARTS])
