@@ -113,6 +113,9 @@ def reached(watched: Path) -> set[str]:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name not in ADAPTERS[::3])) for name in ADAPTERS]
+)
 async def test_what_one_process_was_told_the_agent_of_another_answers(
     name: str, python: str, server: Server, watched: Path
 ) -> None:

@@ -145,6 +145,7 @@ async def test_what_a_session_compacts_is_remembered_and_the_next_session_begins
     assert "I live in Oslo" in project.api.asked[-1]
 
 
+@pytest.mark.long
 async def test_a_compaction_alone_hands_the_session_over(project: Project) -> None:
     settings_file = project.folder / ".claude" / "settings.json"
     settings = json.loads(settings_file.read_text())
@@ -207,6 +208,7 @@ async def test_the_plugin_recalls_before_a_prompt_what_the_session_did_not_begin
     assert plugged.api.asked[-1].count("The wifi password of the office is rosebud") == 1, "it stands there already"
 
 
+@pytest.mark.long
 async def test_a_skill_of_the_plugin_says_whether_memory_works(plugged: Project) -> None:
     plugged.say("/memory-gateway:memory-status")
     asked = plugged.api.asked[-1]

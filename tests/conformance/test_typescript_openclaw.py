@@ -187,6 +187,7 @@ async def test_what_is_said_in_one_process_is_known_in_the_next(claw: Claw) -> N
     assert claw.token not in logged + "".join(claw.api.asked)
 
 
+@pytest.mark.long
 async def test_the_loader_takes_it_into_the_memory_slot_and_the_model_uses_its_tools(claw: Claw) -> None:
     inspected = claw.command("plugins", "inspect", "memory-gateway", "--runtime", "--json")
     plugin = json.loads(inspected[inspected.index("{") :])["plugin"]

@@ -158,6 +158,7 @@ async def test_what_is_said_in_one_process_is_known_in_the_next_and_told_once_in
     )
 
 
+@pytest.mark.long
 async def test_what_was_told_before_a_session_was_compacted_is_told_again(coder: Coder) -> None:
     coder.say("My dog is called Bello")
     session = coder.say("What is my dog called?")
@@ -168,6 +169,7 @@ async def test_what_was_told_before_a_session_was_compacted_is_told_again(coder:
     assert asked.count("My dog is called Bello") == 1
 
 
+@pytest.mark.long
 async def test_the_model_recalls_and_stores_by_itself(coder: Coder) -> None:
     coder.api.calls += [("store_memory", {"content": "Ann likes tea"}), ("recall_memory", {"query": "what Ann likes"})]
     coder.say("Go on")

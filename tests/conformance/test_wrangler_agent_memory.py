@@ -86,6 +86,7 @@ async def test_a_namespace_is_created_listed_shown_and_deleted(wrangler: AgentMe
     assert wrangler.json("namespace", "create", "my-app")["id"] != shown["id"]
 
 
+@pytest.mark.long
 async def test_it_lists_more_namespaces_than_a_page_holds(wrangler: AgentMemory) -> None:
     names = [f"app-{number}" for number in range(21)]
     async with wrangler.server.client() as client:

@@ -77,7 +77,7 @@ def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend
         yield account
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 async def test_a_prune_of_thousands_of_rows_beside_a_service_that_uses_its_share_never_meets_the_block(
     tmp_path: Path, limited: Backend
 ) -> None:
