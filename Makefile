@@ -164,13 +164,13 @@ $(VENV)/chromium: | $(VENV)/dev
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null && touch $@; \
 	  else echo 'chromium is not installed: proofs will be skipped' >&2; fi
 
-# Each is by itself, so `make -j 4 tools` has several under way.
+# `make -j 4 tools` installs several at a time: hardly one needs another.
 TOOLS  := $(addprefix $(VENV)/,conformance typescript openclaw chromium small-model/model.gguf $(APART:%=%/installed) \
   generators/installed release/installed)
 tools: $(VENV)/dev $(TOOLS) ## install what conformance compares with
 
 # The first line is the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases. It
-# has the stand-in account too, except for what is thorough there, which is left to soak.
+# has the stand-in account too, except for what is thorough there, or runs again on D1's own engine: that is left to soak.
 # The last gives tests out by tests/conformance/scheduling.py. Its files lie on the disk: what it installs may be more than
 # memory has room for.
 conformance: tools ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
@@ -275,8 +275,7 @@ audit: $(VENV)/release/installed ## ask for known vulnerabilities of everything 
 # The npm package is made of the OpenAPI document of this checkout. Where there is no npm, only Python's packages are made.
 typescript: $(VENV)/runtime ## build the npm package in clients/typescript/dist
 	$(BIN)/python $(TS)/scripts/openapi.py >$(TS)/openapi.json
-	[ -d $(TS)/node_modules ] || \
-	  $(NPM) $(TS)
+	[ -d $(TS)/node_modules ] || $(NPM) $(TS)
 	npm run --prefix $(TS) build
 
 packages: $(VENV)/release/installed $(if $(shell command -v npm),typescript) ## build what a release publishes to dist/: wheels, source archives, the npm package
